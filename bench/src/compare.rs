@@ -118,6 +118,13 @@ enum PeerCases {
     OneChange,
 }
 
+/// The names of the cases under which first checkpoints are measured.
+#[derive(Clone, Copy)]
+struct CheckpointCases<'a> {
+    time: &'a str,
+    space: &'a str,
+}
+
 impl CompareArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let (scratch, tools) = self.place.open(self.trees.first().map(PathBuf::as_path))?;
@@ -188,7 +195,7 @@ impl CompareArgs {
         arena.measure_first_checkpoints(
             tree,
             &mut entrants,
-            (FIRST, cases::SPACE_FIRST),
+            CheckpointCases { time: FIRST, space: cases::SPACE_FIRST },
             rounds,
         )?;
         for changed in [0, 1, 100] {
@@ -291,7 +298,7 @@ impl Comparison<'_> {
         &mut self,
         tree: &TreeTemplate,
         entrants: &mut [PeerEntry],
-        (case, space_case): (&str, &str),
+        cases: CheckpointCases<'_>,
         rounds: usize,
     ) -> Result<()> {
         for round in 0..rounds {
@@ -301,7 +308,7 @@ impl Comparison<'_> {
                 |entrant| entrant.part == PeerCases::Full,
                 |arena, entrant| {
                     let run = entrant.peer.first_checkpoint()?;
-                    arena.book.add_time(&tree.facts.name, case, entrant.peer.name(), run);
+                    arena.book.add_time(&tree.facts.name, cases.time, entrant.peer.name(), run);
                     Ok(())
                 },
             )?;
@@ -310,7 +317,7 @@ impl Comparison<'_> {
             if rounds == 0 || entrant.part != PeerCases::Full {
                 entrant.peer.first_checkpoint()?;
             } else {
-                self.note_space(tree, entrant.peer.as_mut(), space_case)?;
+                self.note_space(tree, entrant.peer.as_mut(), cases.space)?;
             }
         }
         Ok(())
@@ -346,7 +353,7 @@ impl Comparison<'_> {
         self.measure_first_checkpoints(
             tree,
             &mut entrants,
-            (PLAIN, cases::SPACE_PLAIN),
+            CheckpointCases { time: PLAIN, space: cases::SPACE_PLAIN },
             self.rounds,
         )?;
         entrants.into_iter().try_for_each(PeerEntry::remove)

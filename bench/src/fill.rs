@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use retake_engine::model::{CallId, Change, ChangeId, DialogId, Event, EventKind, Millis};
+use retake_engine::model::{
+    CallId, Change, ChangeId, DialogId, Event, EventKind, JournalKind, Millis,
+};
 use retake_engine::{FileLock, InitOptions, JournalEvent, Project, Retake};
 use retake_store::{Batch, CallInput, CallState, NewCall, NewChange};
 use serde_json::{Value, json};
@@ -147,9 +149,9 @@ impl RowPattern {
                 change: event.change.map(|_| ChangeId(seq)),
                 ..event.clone()
             })?;
-            if event.kind == "tool_begin" {
+            if event.kind == JournalKind::ToolBegin {
                 batch.set_call_seq(row, seq)?;
-            } else if event.kind == "tool_end" {
+            } else if event.kind == JournalKind::ToolEnd {
                 batch.close_call(row, CallState::Ended, Some(true), seq, at)?;
                 batch.set_dialog_seq(dialog, seq)?;
             }

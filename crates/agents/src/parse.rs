@@ -1,6 +1,6 @@
 //! Parses hook payloads into events: the rules that hold for every agent.
 //!
-//! Each agent's module returns the source ([`Voice`]) and the action ([`Act`]); here they become
+//! Each agent's module returns the source ([`EventSource`]) and the action ([`HookAction`]); here they become
 //! events. Invariants:
 //! - an unknown event yields no events, never an error;
 //! - a prompt inside a subagent and a task's notification begin no turn;
@@ -10,9 +10,9 @@ use retake_model::{AgentId, CallId, DialogId, Event, EventKind, MAIN_AGENT, Seen
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::AgentKind;
 use crate::prompt::Prompt;
 use crate::wire::HookPayload;
-use crate::{AgentKind, claude_code, cline, codex, copilot, cursor, gemini, opencode};
 
 /// The parsed content of one hook call.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,19 +84,14 @@ pub fn parse_hook(
 ) -> Result<HookMessage, HookParseError> {
     let payload = HookPayload::parse(payload)?;
     // `type` is how Codex's `notify` names itself, and opencode's bus.
-    let told = payload.non_empty_text(&["/hook_event_name", "/hookName"]);
-    let name = told.or(event).or_else(|| payload.non_empty_text(&["/type"]));
+    let named = payload.non_empty_text(&["/hook_event_name", "/hookName"]);
+    let name = named.or(event).or_else(|| payload.non_empty_text(&["/type"]));
     let name = name.ok_or(HookParseError::Missing("hook_event_name"))?;
-    match agent {
-        AgentKind::ClaudeCode => claude_code::parse_hook(name, &payload),
-        AgentKind::Codex => codex::parse_hook(name, &payload),
-        AgentKind::Gemini => gemini::parse_hook(name, &payload),
-        AgentKind::Opencode => opencode::parse_hook(name, &payload),
-        AgentKind::Copilot => copilot::parse_hook(name, &payload),
-        AgentKind::Cline => cline::parse_hook(name, &payload),
-        AgentKind::Cursor => cursor::parse_hook(name, &payload),
-    }
+    (agent.spec().parse_hook)(name, &payload)
 }
+
+/// Parses the payload of the hook with this name.
+pub(crate) type HookParser = fn(&str, &HookPayload) -> Result<HookMessage, HookParseError>;
 
 /// The source of a payload: product, conversation, subagent.
 pub(crate) struct EventSource {
@@ -175,27 +170,28 @@ impl HookMessage {
 
     /// Builds the message from an action of a source.
     pub(crate) fn from_action(
-        voice: &EventSource,
-        act: HookAction,
+        source: &EventSource,
+        action: HookAction,
         folder: Option<String>,
     ) -> Self {
-        let phase = match act {
+        let phase = match action {
             HookAction::Begin(_) => HookPhase::Begin,
             HookAction::End(..) => HookPhase::End,
             HookAction::Prompt(_) => HookPhase::UserMessage,
             _ => HookPhase::Other,
         };
-        let events = act.into_event_kind(voice).into_iter().map(|what| voice.event(what)).collect();
+        let events =
+            action.into_event_kind(source).into_iter().map(|what| source.event(what)).collect();
         Self { phase, events, folder, ..Self::default() }
     }
 
     /// Adds the location of the transcript, if it may have new messages.
-    pub(crate) fn with_transcript(mut self, place: Option<TranscriptLocation>) -> Self {
-        let news = |event: &Event| {
+    pub(crate) fn with_transcript(mut self, location: Option<TranscriptLocation>) -> Self {
+        let has_messages = |event: &Event| {
             use EventKind::{DialogEnd, TurnEnd, UserMessage};
             matches!(event.what, UserMessage { .. } | TurnEnd { .. } | DialogEnd {})
         };
-        self.transcript = place.filter(|_| self.events.iter().any(news));
+        self.transcript = location.filter(|_| self.events.iter().any(has_messages));
         self
     }
 
@@ -214,19 +210,19 @@ impl HookMessage {
     }
 
     /// Adds the last words of a turn.
-    pub(crate) fn with_last_words(mut self, said: Option<&str>) -> Self {
+    pub(crate) fn with_last_words(mut self, words: Option<&str>) -> Self {
         let ends = |event: &Event| matches!(event.what, EventKind::TurnEnd { .. });
-        let said = said.filter(|said| !said.is_empty() && self.events.iter().any(ends));
-        self.last_words = said.map(str::to_owned);
+        let words = words.filter(|words| !words.is_empty() && self.events.iter().any(ends));
+        self.last_words = words.map(str::to_owned);
         self
     }
 }
 
 impl HookAction {
-    fn into_event_kind(self, voice: &EventSource) -> Option<EventKind> {
+    fn into_event_kind(self, source: &EventSource) -> Option<EventKind> {
         Some(match self {
             Self::DialogStart => EventKind::DialogStart { title: None },
-            Self::Prompt(_) if voice.subagent.is_some() => return None,
+            Self::Prompt(_) if source.subagent.is_some() => return None,
             Self::Prompt(text) => match Prompt::of(&text) {
                 Prompt::Message(_) => EventKind::UserMessage { text },
                 Prompt::TaskEnd(task) => EventKind::TaskEnd { task: task?.to_owned() },
@@ -245,7 +241,7 @@ impl HookAction {
             Self::CallsOver(calls) if calls.is_empty() => return None,
             Self::CallsOver(calls) => EventKind::ToolsOver { calls },
             Self::TurnEnd { background } => EventKind::TurnEnd { background },
-            Self::DialogEnd if voice.subagent.is_some() => {
+            Self::DialogEnd if source.subagent.is_some() => {
                 EventKind::TurnEnd { background: vec![] }
             }
             Self::DialogEnd => EventKind::DialogEnd {},
@@ -257,36 +253,36 @@ impl HookAction {
 mod tests {
     use super::*;
 
-    fn misheard(agent: AgentKind, payload: &str) -> String {
+    fn parse_error(agent: AgentKind, payload: &str) -> String {
         parse_hook(agent, None, payload.as_bytes()).unwrap_err().to_string()
     }
 
     #[test]
     fn what_is_missing_is_named() {
-        assert!(misheard(AgentKind::Codex, "").contains("not JSON"));
-        assert!(misheard(AgentKind::Codex, "[]").contains("no JSON object"));
-        assert!(misheard(AgentKind::Gemini, "{}").contains("hook_event_name"));
+        assert!(parse_error(AgentKind::Codex, "").contains("not JSON"));
+        assert!(parse_error(AgentKind::Codex, "[]").contains("no JSON object"));
+        assert!(parse_error(AgentKind::Gemini, "{}").contains("hook_event_name"));
         let stop = r#"{"hook_event_name":"Stop","session_id":""}"#;
-        assert!(misheard(AgentKind::ClaudeCode, stop).contains("session_id"));
+        assert!(parse_error(AgentKind::ClaudeCode, stop).contains("session_id"));
         let begin = r#"{"hook_event_name":"BeforeTool","session_id":"s"}"#;
-        assert!(misheard(AgentKind::Gemini, begin).contains("tool_name"));
+        assert!(parse_error(AgentKind::Gemini, begin).contains("tool_name"));
     }
 
     #[test]
     fn unknown_events_are_heard_as_nothing_by_every_agent() {
         let payload = br#"{"hook_event_name":"SomethingNew","cwd":"/p"}"#;
         for agent in AgentKind::ALL {
-            let heard = parse_hook(agent, Some("PreToolUse"), payload).unwrap();
-            assert_eq!((heard.events, heard.phase), (vec![], HookPhase::Other), "{agent}");
+            let message = parse_hook(agent, Some("PreToolUse"), payload).unwrap();
+            assert_eq!((message.events, message.phase), (vec![], HookPhase::Other), "{agent}");
         }
     }
 
     #[test]
     fn the_name_on_the_command_line_counts_where_the_payload_has_none() {
         let payload = br#"{"sessionId":"s","cwd":"/p","toolName":"bash","toolArgs":"{}"}"#;
-        let heard = parse_hook(AgentKind::Copilot, Some("preToolUse"), payload).unwrap();
-        assert_eq!(heard.phase, HookPhase::Begin);
-        let heard = parse_hook(AgentKind::Copilot, Some("postToolUse"), payload).unwrap();
-        assert_eq!(heard.events[0].name(), "tool_end");
+        let message = parse_hook(AgentKind::Copilot, Some("preToolUse"), payload).unwrap();
+        assert_eq!(message.phase, HookPhase::Begin);
+        let message = parse_hook(AgentKind::Copilot, Some("postToolUse"), payload).unwrap();
+        assert_eq!(message.events[0].name(), "tool_end");
     }
 }

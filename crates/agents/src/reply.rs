@@ -29,86 +29,47 @@ pub enum HookFeedback {
     DenialsAndLateNotes,
 }
 
+/// The replies that the hooks of an agent understand.
+///
+/// [`render_reply`] asks for a denial only before a call, and for a note never at
+/// [`HookPhase::Other`].
+pub(crate) struct HookReplies {
+    /// The feedback accepted before a call.
+    pub(crate) feedback: HookFeedback,
+    /// Denies a call, with the reason.
+    pub(crate) deny: fn(&str) -> Value,
+    /// Passes a text on to the model, if that is possible.
+    pub(crate) note: Option<fn(HookPhase, &str) -> Value>,
+    /// Says "go on", for agents that want a reply even then.
+    pub(crate) proceed: Option<fn(HookPhase) -> Value>,
+}
+
 /// Returns the feedback that this agent accepts at [`HookPhase::Begin`].
 pub fn feedback_of(agent: AgentKind) -> HookFeedback {
-    match agent {
-        AgentKind::Cline => HookFeedback::Notes,
-        // It ignores what `BeforeTool` adds.
-        AgentKind::Gemini => HookFeedback::DenialsAndLateNotes,
-        AgentKind::ClaudeCode
-        | AgentKind::Codex
-        | AgentKind::Opencode
-        | AgentKind::Copilot
-        | AgentKind::Cursor => HookFeedback::Denials,
-    }
+    agent.spec().replies.feedback
 }
 
 /// The text for standard output; it may be empty.
-pub fn render_reply(agent: AgentKind, moment: HookPhase, verdict: &HookVerdict) -> String {
-    let answer = match (moment, verdict) {
-        (HookPhase::Begin, HookVerdict::Deny(reason)) => deny_reply(agent, reason),
+pub fn render_reply(agent: AgentKind, phase: HookPhase, verdict: &HookVerdict) -> String {
+    let HookReplies { feedback, deny, note, proceed } = &agent.spec().replies;
+    // A note goes before the call or after it, never both times.
+    let is_late = *feedback == HookFeedback::DenialsAndLateNotes;
+    let reply = match (phase, verdict) {
+        (HookPhase::Begin, HookVerdict::Deny(reason)) => Some(deny(reason)),
         (HookPhase::Other, _) | (_, HookVerdict::Proceed) => None,
-        (_, HookVerdict::Note(text) | HookVerdict::Deny(text)) => note_reply(agent, moment, text),
+        (HookPhase::Begin, _) if is_late => None,
+        (HookPhase::End, _) if !is_late => None,
+        (_, HookVerdict::Note(text) | HookVerdict::Deny(text)) => {
+            note.map(|note| note(phase, text))
+        }
     };
-    let answer = answer.or_else(|| proceed_reply(agent, moment));
-    answer.map(|answer| answer.to_string()).unwrap_or_default()
+    let reply = reply.or_else(|| proceed.map(|proceed| proceed(phase)));
+    reply.map(|reply| reply.to_string()).unwrap_or_default()
 }
 
-fn deny_reply(agent: AgentKind, reason: &str) -> Option<Value> {
-    match agent {
-        AgentKind::ClaudeCode | AgentKind::Codex => Some(json!({"hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": "deny",
-            "permissionDecisionReason": reason,
-        }})),
-        AgentKind::Gemini => Some(json!({"decision": "deny", "reason": reason})),
-        AgentKind::Opencode => Some(json!({"deny": reason})),
-        AgentKind::Copilot => {
-            Some(json!({"permissionDecision": "deny", "permissionDecisionReason": reason}))
-        }
-        // Cline's only refusal cancels the whole run: the model is told, and the call goes on.
-        AgentKind::Cline => note_reply(agent, HookPhase::Begin, reason),
-        AgentKind::Cursor => Some(json!({
-            "permission": "deny",
-            "agent_message": reason,
-            "user_message": reason,
-        })),
-    }
-}
-
-fn note_reply(agent: AgentKind, moment: HookPhase, text: &str) -> Option<Value> {
-    match agent {
-        AgentKind::Gemini => match moment {
-            HookPhase::UserMessage => Some(added_context("BeforeAgent", text)),
-            HookPhase::End => Some(added_context("AfterTool", text)),
-            HookPhase::Begin | HookPhase::Other => None,
-        },
-        // They are notified before a call.
-        _ if moment == HookPhase::End => None,
-        AgentKind::ClaudeCode | AgentKind::Codex => {
-            let event = if moment == HookPhase::Begin { "PreToolUse" } else { "UserPromptSubmit" };
-            Some(added_context(event, text))
-        }
-        AgentKind::Opencode => Some(json!({"note": text})),
-        AgentKind::Copilot => Some(json!({"additionalContext": text})),
-        AgentKind::Cline => Some(json!({"cancel": false, "contextModification": text})),
-        // Cursor passes a message on only with a decision, and `allow` would answer for the person.
-        AgentKind::Cursor => None,
-    }
-}
-
-fn added_context(event: &str, text: &str) -> Value {
+/// A note in the form that Claude Code introduced.
+pub(crate) fn added_context(event: &str, text: &str) -> Value {
     json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
-}
-
-/// Some agents want an answer even if there is nothing to say.
-fn proceed_reply(agent: AgentKind, moment: HookPhase) -> Option<Value> {
-    match agent {
-        AgentKind::Cline => Some(json!({"cancel": false})),
-        AgentKind::Cursor if moment == HookPhase::UserMessage => Some(json!({"continue": true})),
-        AgentKind::Cursor => Some(json!({})),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -128,11 +89,11 @@ mod tests {
         ];
         let mut table = String::new();
         for agent in AgentKind::ALL {
-            for moment in [HookPhase::Begin, HookPhase::UserMessage, HookPhase::Other] {
+            for phase in [HookPhase::Begin, HookPhase::UserMessage, HookPhase::Other] {
                 for (name, verdict) in &verdicts {
-                    let text = render_reply(agent, moment, verdict);
+                    let text = render_reply(agent, phase, verdict);
                     let text = if text.is_empty() { "-" } else { &text };
-                    writeln!(table, "{agent} {moment:?} {name}: {text}").unwrap();
+                    writeln!(table, "{agent} {phase:?} {name}: {text}").unwrap();
                 }
             }
         }
@@ -220,10 +181,10 @@ mod tests {
                 "{agent}"
             );
         }
-        let told = render_reply(AgentKind::Gemini, HookPhase::End, &HookVerdict::Note("N".into()));
+        let reply = render_reply(AgentKind::Gemini, HookPhase::End, &HookVerdict::Note("N".into()));
         expect![[
             r#"{"hookSpecificOutput":{"additionalContext":"N","hookEventName":"AfterTool"}}"#
         ]]
-        .assert_eq(&told);
+        .assert_eq(&reply);
     }
 }

@@ -36,7 +36,7 @@ impl HookPayload {
         pointers.iter().find_map(filled)
     }
 
-    /// As [`Self::id`], where nothing can be understood without it.
+    /// As [`Self::non_empty_text`], where nothing can be understood without it.
     pub(crate) fn require(&self, pointers: &[&'static str]) -> Result<&str, HookParseError> {
         let name = pointers.first().map_or("", |pointer| pointer.trim_start_matches('/'));
         self.non_empty_text(pointers).ok_or(HookParseError::Missing(name))
@@ -97,7 +97,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
 
 /// The JSON text with `null` in the place of everything that is nested too deep.
 fn truncate_depth(text: &str) -> String {
-    let (mut kept, mut depth) = (String::with_capacity(text.len()), 0_usize);
+    let (mut shortened, mut depth) = (String::with_capacity(text.len()), 0_usize);
     let (mut quoted, mut escaped) = (false, false);
     for c in text.chars() {
         let was_deep = depth > MAX_JSON_DEPTH;
@@ -110,12 +110,12 @@ fn truncate_depth(text: &str) -> String {
             _ => {}
         }
         match (was_deep, depth > MAX_JSON_DEPTH) {
-            (false, false) => kept.push(c),
-            (false, true) => kept.push_str("null"),
+            (false, false) => shortened.push(c),
+            (false, true) => shortened.push_str("null"),
             (true, _) => {}
         }
     }
-    kept
+    shortened
 }
 
 fn repair_surrogates(bytes: &[u8]) -> String {

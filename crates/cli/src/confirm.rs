@@ -3,6 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::Result;
+use retake_engine::model::ErrorCode;
 
 use crate::escape::escape_text;
 use crate::failure::ApiError;
@@ -13,7 +14,7 @@ pub(crate) fn confirm(question: &str) -> Result<bool> {
     let mut stderr = io::stderr().lock();
     if !stdin.is_terminal() || !stderr.is_terminal() {
         return Err(ApiError::new(
-            "needs_yes",
+            ErrorCode::NeedsYes,
             "this cannot be taken back, and there is nobody to ask",
             "look at it with --dry-run, then pass --yes",
         )

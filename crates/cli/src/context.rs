@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use retake_engine::model::{DialogId, Millis, ProjectPath};
+use retake_engine::model::{DialogId, ErrorCode, Millis, ProjectPath};
 use retake_engine::settings::{Settings, SettingsError};
 use retake_engine::{ChangeFilter, Project, RecordOutcome, RefreshOutcome, Retake};
 use retake_server::{CallError, ConnectError, DaemonClient};
@@ -233,7 +233,7 @@ impl CommandContext {
             Err(CallError::Failed(failure)) => Some(Err(failure)),
             Err(CallError::NotDone) => None,
             Err(CallError::Lost(pid)) => Some(Err(ApiError::new(
-                "daemon_lost",
+                ErrorCode::DaemonLost,
                 format!("the daemon, process {pid}, began to do this and does not answer any more"),
                 "see with `retake status` and `retake ops` whether it was done",
             ))),
@@ -324,7 +324,7 @@ impl CommandContext {
         let message =
             format!("{} is outside of the project {}", path.display(), project.root().display());
         Err(ApiError::new(
-            "outside_project",
+            ErrorCode::OutsideProject,
             message,
             "name a file of the project, or pass --project DIR",
         )
@@ -367,13 +367,13 @@ pub(crate) fn resolve_dialog(project: &Project, text: &str) -> Result<DialogId> 
     match project.dialogs_by_prefix(text)?.as_slice() {
         [id] => Ok(id.clone()),
         [] => Err(ApiError::new(
-            "unknown_dialog",
+            ErrorCode::UnknownDialog,
             format!("there is no dialog '{text}' in this project"),
             "see `retake dialogs`",
         )
         .into()),
         [first, second, ..] => Err(ApiError::new(
-            "unknown_dialog",
+            ErrorCode::UnknownDialog,
             format!("several dialogs begin with '{text}': {first}, {second}…"),
             "write more of the id",
         )
@@ -386,7 +386,7 @@ fn default_home(data: Option<PathBuf>, user_home: Option<&Path>) -> Result<PathB
         return Ok(data.join("retake"));
     }
     let user_home = user_home.ok_or_else(|| {
-        ApiError::new("no_home", "neither RETAKE_HOME nor HOME is set", "pass --home DIR")
+        ApiError::new(ErrorCode::NoHome, "neither RETAKE_HOME nor HOME is set", "pass --home DIR")
     })?;
     let data =
         if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };

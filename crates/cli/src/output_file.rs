@@ -9,6 +9,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use retake_engine::model::ErrorCode;
 use retake_seam::at::{EntryAt, rename_new};
 use retake_seam::fs::{StagedPermissions, StagedReplacement, sync_dir};
 
@@ -36,7 +37,11 @@ pub(crate) fn write_output_file(
 ) -> Result<OutputFileOutcome, ApiError> {
     let cannot = |error: &io::Error| {
         let message = format!("cannot write {}: {error}", path.display());
-        ApiError::new("not_written", message, "name another file, or see who owns that folder")
+        ApiError::new(
+            ErrorCode::NotWritten,
+            message,
+            "name another file, or see who owns that folder",
+        )
     };
     // Writes the target of a symlink, not the symlink. Anything but a plain file, such as a pipe,
     // could block.
@@ -49,7 +54,7 @@ pub(crate) fn write_output_file(
         Ok(_) if !replace => {
             let message = format!("{} is there already, and says something else", path.display());
             let hint = "name another file, or pass --force, which keeps that one beside";
-            return Err(ApiError::new("exists", message, hint));
+            return Err(ApiError::new(ErrorCode::Exists, message, hint));
         }
         Ok(_) => true,
         Err(error) if error.kind() == ErrorKind::NotFound => false,

@@ -3,31 +3,31 @@
 //! The error's own text names the thing and the reason; the hint is separate, so that each
 //! surface (terminal, JSON, HTTP) can show it in its own way.
 
+use retake_model::ErrorCode;
 use retake_store::{ExportError, StoreError};
 
+use crate::error::{OperationError, RecordError};
 use crate::history::{CondenseError, HistoryError};
 use crate::maintenance::purge::PurgeError;
-use crate::operations::begin::OperationError;
-use crate::project::ProjectError;
 use crate::query::export::SnapshotError;
-use crate::record::RecordError;
+use crate::retake::ProjectError;
 
 /// The stable code of an error, and a hint how to resolve it.
 pub trait ErrorAdvice {
     /// A stable name for programs.
-    fn code(&self) -> &'static str;
+    fn code(&self) -> ErrorCode;
 
     /// Returns what a person can do about it.
     fn hint(&self) -> &'static str;
 }
 
 impl ErrorAdvice for ProjectError {
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::NotAProject(_) => "not_a_project",
-            Self::GitDirectory(_) => "git_directory",
-            Self::TooBroad { .. } => "too_broad",
-            Self::Folder { .. } | Self::Open(_) => "folder",
+            Self::NotAProject(_) => ErrorCode::NotAProject,
+            Self::GitDirectory(_) => ErrorCode::GitDirectory,
+            Self::TooBroad { .. } => ErrorCode::TooBroad,
+            Self::Folder { .. } | Self::Open(_) => ErrorCode::Folder,
             Self::Record(error) => error.code(),
             Self::Store(error) => error.code(),
         }
@@ -52,13 +52,13 @@ impl ErrorAdvice for ProjectError {
 }
 
 impl ErrorAdvice for RecordError {
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Replaced(_) => "replaced",
-            Self::Gone(_) => "gone",
-            Self::ReadOnly(_) => "read_only",
-            Self::Locked(_) => "locked",
-            Self::Settings(_) => "settings",
+            Self::Replaced(_) => ErrorCode::Replaced,
+            Self::Gone(_) => ErrorCode::Gone,
+            Self::ReadOnly(_) => ErrorCode::ReadOnly,
+            Self::Locked(_) => ErrorCode::Locked,
+            Self::Settings(_) => ErrorCode::Settings,
             Self::Store(error) => error.code(),
         }
     }
@@ -82,25 +82,25 @@ impl ErrorAdvice for RecordError {
 }
 
 impl ErrorAdvice for OperationError {
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::UnknownCheckpoint(_) => "unknown_checkpoint",
-            Self::AmbiguousCheckpoint(_) => "ambiguous_checkpoint",
-            Self::UnknownDialog(_) | Self::NoDialog => "unknown_dialog",
-            Self::UnknownPaths(_) => "unknown_path",
-            Self::UnknownChange(_) => "unknown_change",
-            Self::UnknownHunk { .. } => "unknown_hunk",
-            Self::NoHunks(_) => "no_hunks",
-            Self::NotAnAgents { .. } => "not_an_agents",
-            Self::NeedsDialog(_) => "needs_dialog",
-            Self::Approved(_) => "approved",
-            Self::Decided { .. } | Self::HunkDecided { .. } => "decided",
-            Self::UnknownOperation(_) => "unknown_operation",
-            Self::UnknownEdit(_) => "unknown_edit",
-            Self::Unfinished { .. } => "unfinished",
-            Self::NothingInterrupted => "nothing_interrupted",
-            Self::NoSpace { .. } => "no_space",
-            Self::NothingTo(_) => "nothing_to_do",
+            Self::UnknownCheckpoint(_) => ErrorCode::UnknownCheckpoint,
+            Self::AmbiguousCheckpoint(_) => ErrorCode::AmbiguousCheckpoint,
+            Self::UnknownDialog(_) | Self::NoDialog => ErrorCode::UnknownDialog,
+            Self::UnknownPaths(_) => ErrorCode::UnknownPath,
+            Self::UnknownChange(_) => ErrorCode::UnknownChange,
+            Self::UnknownHunk { .. } => ErrorCode::UnknownHunk,
+            Self::NoHunks(_) => ErrorCode::NoHunks,
+            Self::NotAnAgents { .. } => ErrorCode::NotAnAgents,
+            Self::NeedsDialog(_) => ErrorCode::NeedsDialog,
+            Self::Approved(_) => ErrorCode::Approved,
+            Self::Decided { .. } | Self::HunkDecided { .. } => ErrorCode::Decided,
+            Self::UnknownOperation(_) => ErrorCode::UnknownOperation,
+            Self::UnknownEdit(_) => ErrorCode::UnknownEdit,
+            Self::Unfinished { .. } => ErrorCode::Unfinished,
+            Self::NothingInterrupted => ErrorCode::NothingInterrupted,
+            Self::NoSpace { .. } => ErrorCode::NoSpace,
+            Self::NothingTo(_) => ErrorCode::NothingToDo,
             Self::Record(error) => error.code(),
             Self::Store(error) => error.code(),
         }
@@ -144,13 +144,13 @@ impl ErrorAdvice for OperationError {
 }
 
 impl ErrorAdvice for HistoryError {
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Diverges { .. } => "diverges",
-            Self::NothingHidden(_) => "nothing_hidden",
-            Self::Moved(_) => "moved",
-            Self::UnknownPlace { .. } => "unknown_message",
-            Self::NoMessage { .. } => "no_message",
+            Self::Diverges { .. } => ErrorCode::Diverges,
+            Self::NothingHidden(_) => ErrorCode::NothingHidden,
+            Self::Moved(_) => ErrorCode::Moved,
+            Self::UnknownPlace { .. } => ErrorCode::UnknownMessage,
+            Self::NoMessage { .. } => ErrorCode::NoMessage,
             Self::Record(error) => error.code(),
             Self::Store(error) => error.code(),
         }
@@ -172,10 +172,10 @@ impl ErrorAdvice for HistoryError {
 }
 
 impl ErrorAdvice for CondenseError {
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Nothing(_) => "nothing_to_do",
-            Self::TooLittle { .. } => "summary",
+            Self::Nothing(_) => ErrorCode::NothingToDo,
+            Self::TooLittle { .. } => ErrorCode::Summary,
             Self::History(error) => error.code(),
         }
     }
@@ -192,13 +192,13 @@ impl ErrorAdvice for CondenseError {
 }
 
 impl ErrorAdvice for StoreError {
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::NewerSchema { .. } => "newer_schema",
-            Self::Missing(_) | Self::Damaged { .. } | Self::DamagedLog { .. } => "damaged",
-            Self::NotCaptured => "not_captured",
-            Self::NetworkFileSystem { .. } => "network_file_system",
-            _ => "store",
+            Self::NewerSchema { .. } => ErrorCode::NewerSchema,
+            Self::Missing(_) | Self::Damaged { .. } | Self::DamagedLog { .. } => ErrorCode::Damaged,
+            Self::NotCaptured => ErrorCode::NotCaptured,
+            Self::NetworkFileSystem { .. } => ErrorCode::NetworkFileSystem,
+            _ => ErrorCode::Store,
         }
     }
 
@@ -218,12 +218,12 @@ impl ErrorAdvice for StoreError {
 }
 
 impl ErrorAdvice for ExportError {
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::GitMissing => "git_missing",
-            Self::Git { .. } => "git",
-            Self::Empty(_) => "no_checkpoints",
-            Self::Busy => "locked",
+            Self::GitMissing => ErrorCode::GitMissing,
+            Self::Git { .. } => ErrorCode::Git,
+            Self::Empty(_) => ErrorCode::NoCheckpoints,
+            Self::Busy => ErrorCode::Locked,
             Self::Store(error) => error.code(),
         }
     }
@@ -240,10 +240,10 @@ impl ErrorAdvice for ExportError {
 }
 
 impl ErrorAdvice for PurgeError {
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Unfinished(_) => "unfinished",
-            Self::Nothing(_) => "nothing_on_record",
+            Self::Unfinished(_) => ErrorCode::Unfinished,
+            Self::Nothing(_) => ErrorCode::NothingOnRecord,
             Self::Record(error) => error.code(),
             Self::Store(error) => error.code(),
         }
@@ -260,11 +260,11 @@ impl ErrorAdvice for PurgeError {
 }
 
 impl ErrorAdvice for SnapshotError {
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::NotEmpty(_) => "not_empty",
-            Self::InProject(_) => "in_project",
-            Self::Write { .. } => "folder",
+            Self::NotEmpty(_) => ErrorCode::NotEmpty,
+            Self::InProject(_) => ErrorCode::InProject,
+            Self::Write { .. } => ErrorCode::Folder,
             Self::Store(error) => error.code(),
         }
     }

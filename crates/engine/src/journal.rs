@@ -1,13 +1,12 @@
 //! Journal entries of events; the journal is also the stream that clients follow.
 
-use retake_model::{AgentId, DialogId, Event, EventKind, Millis, ObjectId};
+use retake_model::{AgentId, DialogId, Event, EventKind, JournalKind, ObjectId, Stamp};
 use retake_store::{Batch, JournalEvent, StoreError};
 use serde_json::{Value, json};
 
 /// Context of an event that is not in the event itself.
 pub(crate) struct JournalContext {
-    pub(crate) seq: u64,
-    pub(crate) at: Millis,
+    pub(crate) stamp: Stamp,
     /// The checkpoint that was made before it.
     pub(crate) checkpoint: Option<ObjectId>,
     /// The work session of its dialog at that time (HIST-9).
@@ -46,9 +45,9 @@ pub(crate) fn journal_entry(
         EventKind::DialogEnd {} => (None, json!({})),
     };
     JournalEvent {
-        seq: around.seq,
-        at: around.at,
-        kind: event.name().to_owned(),
+        seq: around.stamp.seq,
+        at: around.stamp.at,
+        kind: event.journal_kind(),
         dialog: Some(event.dialog.clone()),
         agent,
         call: call.cloned(),
@@ -60,15 +59,15 @@ pub(crate) fn journal_entry(
 /// Records an entry that no agent reported: something that Retake found or did.
 pub(crate) fn record_entry(
     batch: &Batch<'_>,
-    (seq, at): (u64, Millis),
-    kind: &str,
+    stamp: Stamp,
+    kind: JournalKind,
     dialog: Option<&DialogId>,
     body: Value,
 ) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
-        seq,
-        at,
-        kind: kind.to_owned(),
+        seq: stamp.seq,
+        at: stamp.at,
+        kind,
         dialog: dialog.cloned(),
         agent: None,
         call: None,

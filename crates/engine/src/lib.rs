@@ -48,10 +48,10 @@ mod apply;
 mod attribution;
 mod calls;
 mod content;
+mod error;
 mod error_code;
 mod freshness;
 mod history;
-mod iso;
 mod journal;
 mod maintenance;
 mod operations;
@@ -59,27 +59,30 @@ mod plan;
 mod project;
 mod query;
 mod record;
-mod record_queries;
 mod resolve_path;
+mod retake;
 mod scan;
-mod secrets;
 pub mod settings;
 pub mod shell;
+mod submission;
 pub mod tool;
 
 // Projects, and what they are made of.
-pub use project::located::LocatedProject;
-pub use project::{
-    InitOptions, InitOutcome, KnownProject, Project, ProjectError, ReplacedBy, Retake,
+pub use error::{OperationError, RecordError};
+pub use error_code::ErrorAdvice;
+pub use project::Project;
+pub use retake::{
+    InitOptions, InitOutcome, KnownProject, LocatedProject, ProjectError, ReplacedBy, Retake,
 };
 pub use retake_model as model;
 
 // record: events in.
-pub use record::neighbours::{EventRelay, NeighbourProject};
+pub use attribution::neighbours::NeighbourProject;
+pub use record::RecordOutcome;
+pub use record::relay::EventRelay;
 pub use record::spool::SpoolWriter;
-pub use record::submit::{ReplySupport, Submission};
 pub use record::transcript::TranscriptMark;
-pub use record::{Notice, NoticeCode, RecordError, RecordOutcome, ScanProgress};
+pub use submission::{Notice, NoticeCode, ReplySupport, Submission};
 
 // scan: the record brought up to date with the files.
 pub use retake_workspace::{
@@ -87,7 +90,7 @@ pub use retake_workspace::{
     WatchState,
 };
 pub use scan::hints::HintSource;
-pub use scan::refresh::RefreshOutcome;
+pub use scan::refresh::{RefreshOutcome, ScanProgress};
 pub use scan::rule_changes::RuleChange;
 
 // content: differences, merges, blame.
@@ -106,7 +109,6 @@ pub use plan::take_back::{CascadePolicy, TakeBackOptions};
 pub use plan::{FileAction, Plan, PlanReason, PlannedFile};
 
 // operations: the verbs.
-pub use operations::begin::OperationError;
 pub use operations::review::AcceptedChanges;
 pub use operations::session::{Approval, SessionFile, SessionStatus};
 pub use operations::steps::UndoStep;
@@ -132,7 +134,9 @@ pub use history::{
 pub use query::export::{SnapshotCounts, SnapshotError, SnapshotOptions};
 pub use query::file_record::{FileRecord, replaced_text};
 pub use query::git_export::git_command;
+pub use query::iso_time::iso_8601;
 pub use query::last_seen::AgentActivity;
+pub use query::secrets::usually_holds_secrets;
 pub use query::status::{DialogStatus, DiffBody, FileDiff, ProjectStatus};
 pub use retake_store::{
     CallWithoutChanges, ChangeFilter, ContextDates, ConversationMessage, Dialog, DialogAgent,
@@ -147,8 +151,3 @@ pub use retake_store::{
     RemovedRecords, RetentionForecast, RetentionReason, SalvageReport, StoreError, StoreProblem,
     VerifyReport,
 };
-
-// What every part needs.
-pub use error_code::ErrorAdvice;
-pub use iso::iso_8601;
-pub use secrets::usually_holds_secrets;

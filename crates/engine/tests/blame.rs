@@ -375,7 +375,7 @@ fn a_change_tells_its_turn_and_the_message_that_began_it() {
     );
     let seq = blame.changes.values().last().unwrap().message.clone().unwrap().seq;
     let events = project.open().store().events_after(seq - 1, 1).unwrap();
-    assert_eq!(events[0].kind, "user_message");
+    assert_eq!(events[0].kind, retake_engine::model::JournalKind::UserMessage);
 }
 
 /// Many edits of many authors: every line says in its own text who wrote it.

@@ -6,7 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
 
-use retake_engine::model::{Event, EventKind, ProjectPath};
+use retake_engine::model::{Event, EventKind, JournalKind, ProjectPath};
 use retake_engine::{ChangeFilter, JournalEvent, Project, Submission};
 use retake_testkit::sweep::{
     ALL_FAULTS, ERROR_FAULTS, FaultSweep, InjectedFault, KILL_FAULTS, SweepRun,
@@ -282,7 +282,7 @@ fn verify_spool(project: &TestProject, acks: &[String]) {
     let events = opened.store().events_after(0, 1000).unwrap();
     let messages: Vec<_> = events
         .iter()
-        .filter(|event| event.kind == "user_message")
+        .filter(|event| event.kind == JournalKind::UserMessage)
         .filter_map(|event| event.body["text"].as_str())
         .collect();
     for ack in acks {

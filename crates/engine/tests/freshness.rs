@@ -559,10 +559,7 @@ fn an_agent_is_not_told_of_its_own_many_edits() {
     let project = test.init();
     let parcel = |event: Event| {
         let at = test.tick();
-        Submission {
-            reply_support: ReplySupport::Denials,
-            ..Submission::new(format!("k{at}"), event, at)
-        }
+        Submission::new(format!("k{at}"), event, at).with_reply_support(ReplySupport::Denials)
     };
     let edit = |n: usize| {
         let input = json!({

@@ -64,7 +64,10 @@ fn an_event_for_a_replaced_folder_is_kept_and_taken_in_later() {
     let options = InitOptions { replaced: Some(ReplacedBy::Same), ..InitOptions::default() };
     let done = project.retake().init(&project.root(), options, project.tick(), &mut |_, _| {});
     let events = done.unwrap().project.store().events_after(0, 100).unwrap();
-    assert!(events.iter().any(|event| event.kind == "tool_begin"), "{events:?}");
+    assert!(
+        events.iter().any(|event| event.kind == retake_engine::model::JournalKind::ToolBegin),
+        "{events:?}"
+    );
 }
 
 #[test]

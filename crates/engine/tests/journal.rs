@@ -6,7 +6,7 @@
 
 mod support;
 
-use retake_engine::model::{ChangeId, DialogId, Event, EventKind};
+use retake_engine::model::{ChangeId, DialogId, Event, EventKind, JournalKind};
 use retake_engine::{JournalEvent, Project, PurgeTarget, Selection, TakeBackOptions};
 use retake_testkit::TestProject;
 use serde_json::json;
@@ -28,7 +28,7 @@ fn told(project: &Project, work: impl FnOnce()) -> Vec<JournalEvent> {
 
 /// The statuses among events: change, status, session of the approval.
 fn statuses(events: &[JournalEvent]) -> Vec<(String, String, Option<u64>)> {
-    let of_status = events.iter().filter(|event| event.kind == "file_change_status");
+    let of_status = events.iter().filter(|event| event.kind == JournalKind::FileChangeStatus);
     let row = |event: &JournalEvent| {
         let word = |key: &str| event.body[key].as_str().unwrap().to_owned();
         (word("change"), word("status"), event.body["approved"].as_u64())
@@ -72,7 +72,8 @@ fn each_verb_tells_the_status_of_each_change_that_it_decides_on() {
         project.apply(&plan, test.tick()).unwrap();
     });
     assert_eq!(statuses(&events), each(&ids, "reverted", None));
-    let states: Vec<_> = events.iter().filter(|event| event.kind == "operation").collect();
+    let states: Vec<_> =
+        events.iter().filter(|event| event.kind == JournalKind::Operation).collect();
     let [began, ended] = states[..] else { panic!("{events:?}") };
     assert_eq!((&began.body["state"], &ended.body["state"]), (&json!("running"), &json!("done")));
     assert_eq!(format!("o{}", began.seq), ended.body["operation"]);
@@ -97,7 +98,8 @@ fn a_reset_tells_that_the_work_session_is_abandoned() {
     let work = Work::begin(&test, "d1");
     work.write("a.txt", b"one\n");
     let events = told(&work.project, || work.reset());
-    let abandoned = events.iter().find(|event| event.kind == "session_abandoned").unwrap();
+    let abandoned =
+        events.iter().find(|event| event.kind == JournalKind::SessionAbandoned).unwrap();
     assert_eq!(abandoned.body, json!({ "session": "session_1", "new_session": "session_2" }));
     assert_eq!(abandoned.dialog, Some(work.dialog.clone()));
     assert_eq!(statuses(&events).len(), 1);
@@ -111,7 +113,7 @@ fn gaps_are_told_when_they_open_and_when_they_close_and_only_then() {
     std::fs::write(test.home().join("config.toml"), limit).unwrap();
     test.write("large.txt", "more than ten bytes\n");
     let gaps = |events: &[JournalEvent]| -> Vec<_> {
-        let told = events.iter().filter(|event| event.kind == "gaps");
+        let told = events.iter().filter(|event| event.kind == JournalKind::Gaps);
         told.map(|event| event.body.clone()).collect()
     };
     let events = told(&project, || drop(test.refresh()));

@@ -40,7 +40,9 @@ fn began_before_the_look(test: &TestProject) -> Millis {
 
 fn begin(at: Millis, deadline: Option<Millis>) -> Submission {
     let event = TestProject::begin("d1", "s1", "Bash", json!({ "command": "make" }));
-    Submission { deadline, ..Submission::new("k1", event, at) }
+    let mut submission = Submission::new("k1", event, at);
+    submission.deadline = deadline;
+    submission
 }
 
 fn gaps(project: &Project) -> Vec<(String, GapReason)> {
@@ -80,8 +82,9 @@ fn what_could_not_be_shielded_in_time_is_named() {
     let mut project = test.open();
     project.set_clock(|| Millis::MAX);
     let event = TestProject::begin("d1", "s1", "Bash", json!({ "command": "rm .env" }));
-    let parcel = Submission { deadline: Some(now()), ..Submission::new("k1", event, now()) };
-    project.submit(&parcel).unwrap();
+    let mut submission = Submission::new("k1", event, now());
+    submission.deadline = Some(now());
+    project.submit(&submission).unwrap();
     assert_eq!(gaps(&project), [(".env".to_owned(), GapReason::NotShielded)]);
 }
 

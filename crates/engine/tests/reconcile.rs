@@ -4,7 +4,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use retake_engine::model::{Actor, Change, Millis};
+use retake_engine::model::{Actor, Change, JournalKind, Millis};
 use retake_engine::{JournalEvent, Project, RefreshOutcome};
 use retake_testkit::TestProject;
 use serde_json::json;
@@ -19,7 +19,7 @@ fn reconciled(project: &Project, at: Millis) -> (RefreshOutcome, Vec<JournalEven
     let before = project.store().last_seq().unwrap();
     let looked = project.reconcile(at).unwrap();
     let mut events = project.store().events_after(before, 1000).unwrap();
-    events.retain(|event| event.kind == "reconciled");
+    events.retain(|event| event.kind == JournalKind::Reconciled);
     (looked, events)
 }
 

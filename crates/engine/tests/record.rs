@@ -4,7 +4,9 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use retake_engine::model::{Actor, ChangeStatus, Event, EventKind, FileKind, PathState};
+use retake_engine::model::{
+    Actor, ChangeStatus, Event, EventKind, FileKind, JournalKind, PathState,
+};
 use retake_engine::{ChangeFilter, NoticeCode, RecordError, StoreError};
 use retake_testkit::{TestProject, check, expect, git, play};
 
@@ -33,7 +35,11 @@ fn one_event_for_each_change_exactly_once_w_19() {
     let changes = project.changes();
     let by_git: Vec<_> = changes.iter().filter(|change| change.actor == Actor::Git).collect();
     assert_eq!(by_git.len(), 2);
-    assert_eq!(events.iter().filter(|event| event.kind == "git").count(), 1, "bulk is one event");
+    assert_eq!(
+        events.iter().filter(|event| event.kind == JournalKind::Git).count(),
+        1,
+        "bulk is one event"
+    );
     for change in changes.iter().filter(|change| change.actor != Actor::Git) {
         let of_it = events.iter().filter(|event| event.change == Some(change.id)).count();
         assert_eq!(of_it, 1, "{change:?}");

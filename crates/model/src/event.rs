@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::SeenFile;
+use crate::{JournalKind, SeenFile};
 
 macro_rules! foreign_id {
     ($(#[$meta:meta])* $name:ident) => {
@@ -203,16 +203,21 @@ impl Event {
 
     /// The name of the event as it stands in JSON.
     pub fn name(&self) -> &'static str {
+        self.journal_kind().as_str()
+    }
+
+    /// The kind of its journal entry, which has the same name.
+    pub fn journal_kind(&self) -> JournalKind {
         match self.what {
-            EventKind::DialogStart { .. } => "dialog_start",
-            EventKind::UserMessage { .. } => "user_message",
-            EventKind::AssistantMessage { .. } => "assistant_message",
-            EventKind::ToolBegin { .. } => "tool_begin",
-            EventKind::ToolEnd { .. } => "tool_end",
-            EventKind::ToolsOver { .. } => "tools_over",
-            EventKind::TaskEnd { .. } => "task_end",
-            EventKind::TurnEnd { .. } => "turn_end",
-            EventKind::DialogEnd {} => "dialog_end",
+            EventKind::DialogStart { .. } => JournalKind::DialogStart,
+            EventKind::UserMessage { .. } => JournalKind::UserMessage,
+            EventKind::AssistantMessage { .. } => JournalKind::AssistantMessage,
+            EventKind::ToolBegin { .. } => JournalKind::ToolBegin,
+            EventKind::ToolEnd { .. } => JournalKind::ToolEnd,
+            EventKind::ToolsOver { .. } => JournalKind::ToolsOver,
+            EventKind::TaskEnd { .. } => JournalKind::TaskEnd,
+            EventKind::TurnEnd { .. } => JournalKind::TurnEnd,
+            EventKind::DialogEnd {} => JournalKind::DialogEnd,
         }
     }
 }
@@ -236,6 +241,7 @@ mod tests {
             r#"{"event":"dialog_end","task_id":"d1"}"#,
         ] {
             let event: Event = serde_json::from_str(line).unwrap();
+            assert!(line.starts_with(&format!(r#"{{"event":"{}""#, event.name())), "{line}");
             let again: Event =
                 serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap();
             assert_eq!(event, again);

@@ -5,7 +5,9 @@
 
 mod change;
 mod checkpoint;
+mod error_code;
 mod event;
+mod journal;
 mod message;
 mod object;
 mod operation;
@@ -20,7 +22,9 @@ pub use change::{
     Hunk, LineChanges,
 };
 pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
+pub use error_code::ErrorCode;
 pub use event::{AgentId, AgentRef, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
+pub use journal::JournalKind;
 pub use message::{HistoryKind, MessageRole, ModelMessage, RewindScope, ViewReason};
 pub use object::{ObjectId, ParseObjectIdError};
 pub use operation::{Operation, OperationId, OperationKind, OperationState};

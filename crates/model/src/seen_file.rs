@@ -15,7 +15,8 @@ pub struct LineSpan {
 }
 
 impl From<(u32, u32)> for LineSpan {
-    fn from((first, last): (u32, u32)) -> Self {
+    fn from(pair: (u32, u32)) -> Self {
+        let (first, last) = pair;
         Self { first, last }
     }
 }

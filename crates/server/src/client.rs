@@ -95,9 +95,9 @@ impl DaemonClient {
         let may_be_repeated = request.is_idempotent();
         let pid = self.pid;
         let ask = DaemonRequest::Project { start: start.to_owned(), create, request };
-        let patience = CallTimeouts { until_begun: BEGIN_TIMEOUT, silence: SILENCE_TIMEOUT };
-        let answer = self.call(ask, &patience, &mut |told| {
-            if let ClientEvent::Progress(done, all) = told {
+        let timeouts = CallTimeouts { until_begun: BEGIN_TIMEOUT, silence: SILENCE_TIMEOUT };
+        let answer = self.call(ask, &timeouts, &mut |event| {
+            if let ClientEvent::Progress(done, all) = event {
                 progress(done, all);
             }
         });
@@ -112,12 +112,12 @@ impl DaemonClient {
     pub fn run_hook(
         self,
         call: HookCall,
-        news: &mut dyn FnMut(HookProgress),
+        on_progress: &mut dyn FnMut(HookProgress),
     ) -> Result<(), CallError> {
-        let patience = CallTimeouts { until_begun: HOOK_OPEN_TIMEOUT, silence: SILENCE_TIMEOUT };
-        let answer = self.call(DaemonRequest::Hook(call), &patience, &mut |told| {
-            if let ClientEvent::HookProgress(told) = told {
-                news(told);
+        let timeouts = CallTimeouts { until_begun: HOOK_OPEN_TIMEOUT, silence: SILENCE_TIMEOUT };
+        let answer = self.call(DaemonRequest::Hook(call), &timeouts, &mut |event| {
+            if let ClientEvent::HookProgress(progress) = event {
+                on_progress(progress);
             }
         });
         answer.map(|_| ())
@@ -149,8 +149,8 @@ impl DaemonClient {
     fn call(
         mut self,
         ask: DaemonRequest,
-        patience: &CallTimeouts,
-        told: &mut dyn FnMut(ClientEvent),
+        timeouts: &CallTimeouts,
+        on_event: &mut dyn FnMut(ClientEvent),
     ) -> Result<Value, CallError> {
         // What is not sent whole is not understood.
         let sent = self
@@ -159,22 +159,24 @@ impl DaemonClient {
             .and_then(|()| wire::send_call(&mut self.stream, &DaemonCall { ask }));
         sent.map_err(|_| CallError::NotDone)?;
         let (mut begun, mut given_up) = (false, false);
-        let asked = Instant::now();
+        let sent_at = Instant::now();
         loop {
-            if !begun && !given_up && asked.elapsed() > QUEUE_TIMEOUT {
+            if !begun && !given_up && sent_at.elapsed() > QUEUE_TIMEOUT {
                 given_up = true;
                 self.cancel()?;
             }
-            match receive_within(&mut self.stream, patience.current(begun)) {
+            match receive_within(&mut self.stream, timeouts.current(begun)) {
                 Ok(DaemonFrame::Done(answer)) => return Ok(answer),
                 Ok(DaemonFrame::Failed(failure)) if begun => {
                     return Err(CallError::Failed(failure));
                 }
                 Ok(DaemonFrame::Begun {}) => begun = true,
-                Ok(DaemonFrame::Progress { done, all }) => told(ClientEvent::Progress(done, all)),
-                Ok(DaemonFrame::News(news)) => {
-                    begun = begun || matches!(news, HookProgress::Opened { .. });
-                    told(ClientEvent::HookProgress(news));
+                Ok(DaemonFrame::Progress { done, all }) => {
+                    on_event(ClientEvent::Progress(done, all));
+                }
+                Ok(DaemonFrame::News(progress)) => {
+                    begun = begun || matches!(progress, HookProgress::Opened { .. });
+                    on_event(ClientEvent::HookProgress(progress));
                 }
                 Err(error) if is_timeout(&error) && !begun => self.cancel()?,
                 Err(_) if begun => return Err(CallError::Lost(self.pid)),
@@ -216,9 +218,9 @@ impl CallTimeouts {
 /// Receives the next message within the timeout.
 fn receive_within<T: serde::de::DeserializeOwned>(
     stream: &mut UnixStream,
-    patience: Duration,
+    timeout: Duration,
 ) -> io::Result<T> {
-    stream.set_read_timeout(Some(patience))?;
+    stream.set_read_timeout(Some(timeout))?;
     wire::receive(stream)
 }
 

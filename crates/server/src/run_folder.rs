@@ -186,7 +186,7 @@ pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
 
 /// The modes of the folder and the socket decide.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn is_own(_stream: &UnixStream) -> bool {
+pub(crate) fn is_same_user(_stream: &UnixStream) -> bool {
     true
 }
 

@@ -27,5 +27,5 @@ pub mod summary;
 pub mod syntax;
 pub mod tokens;
 
-pub use api_error::ApiError;
-pub use mask::{Masking, SecretCalls};
+pub use api_error::{ApiError, ApiErrorCode};
+pub use mask::{FileContent, Masking, SecretCalls};

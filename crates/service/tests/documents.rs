@@ -9,7 +9,7 @@
 use std::fmt::Debug;
 
 use expect_test::{ExpectFile, expect_file};
-use retake_engine::model::{Actor, DialogId, Event, EventKind, OperationKind};
+use retake_engine::model::{Actor, DialogId, ErrorCode, Event, EventKind, OperationKind};
 use retake_engine::{ChangeFilter, Project, Selection, TakeBackOptions};
 use retake_service::documents::{self, ContextChoice, DiffForm, DiffRenderer};
 use retake_service::{ApiError, Masking};
@@ -234,9 +234,9 @@ fn plans_and_what_became_of_them() {
     let planned = documents::OperationOutcome::planned(project, &plan).unwrap();
     assert!(planned.dry_run && planned.operation.is_none());
     assert_eq!(planned.asks, ["deletes_files"]);
-    let refused = ApiError::new("needs_yes", "no", "say yes");
+    let refused = ApiError::new(ErrorCode::NeedsYes, "no", "say yes");
     let refused = documents::OperationOutcome::refused(project, &plan, refused).unwrap();
-    assert_eq!(refused.error.as_ref().unwrap().code, "needs_yes");
+    assert_eq!(refused.error.as_ref().unwrap().code, ErrorCode::NeedsYes);
     world.check(&refused, &expect_file!["./documents/refused.json"]);
     let applied = project.apply(&plan, world.test.tick()).unwrap();
     let applied = documents::OperationOutcome::applied(project, &applied).unwrap();

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::Deref;
 
+use retake_model::{Millis, Stamp};
 use rusqlite::Params;
 
 use crate::counts::ManifestCounts;
@@ -19,7 +20,7 @@ const COMMIT_AHEAD_BYTES: usize = 32 * 1024 * 1024;
 
 /// A transaction on a [`Store`]. Dropping it rolls back.
 ///
-/// Inside a [`Group`](crate::BatchGroup) it is a part of the group's transaction.
+/// Inside a [`BatchGroup`](crate::BatchGroup) it is a part of the group's transaction.
 ///
 /// It reads like the store, including what it has written itself.
 #[derive(Debug)]
@@ -152,6 +153,11 @@ impl<'s> Batch<'s> {
     pub fn next_seq(&self) -> u64 {
         self.seq.set(self.seq.get() + 1);
         self.seq.get()
+    }
+
+    /// The next place in the project's order, at this time.
+    pub fn next_stamp(&self, at: Millis) -> Stamp {
+        Stamp { seq: self.next_seq(), at }
     }
 
     /// Runs one writing statement, counted by the seam.

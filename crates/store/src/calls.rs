@@ -341,9 +341,9 @@ impl Batch<'_> {
     pub fn set_background_activity(
         &self,
         row: i64,
-        afterlife: BackgroundActivity,
+        activity: BackgroundActivity,
     ) -> Result<(), StoreError> {
-        let code = match afterlife {
+        let code = match activity {
             BackgroundActivity::None => 0,
             BackgroundActivity::Running => 1,
             BackgroundActivity::TargetsOnly => 2,

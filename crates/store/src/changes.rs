@@ -64,7 +64,7 @@ pub struct PathChangeRow {
     pub is_new: bool,
 }
 
-/// Maximum changes of a path, newest first, that [`Store::path_had`] searches.
+/// Maximum changes of a path, newest first, that [`Store::path_had_content`] searches.
 const MAX_CHANGES_SEARCHED: i64 = 1000;
 /// Key in `meta` of the number of changes; `count(*)` would read all rows.
 const CHANGE_COUNT_KEY: &str = "changes";
@@ -242,12 +242,12 @@ impl Store {
              ORDER BY seq DESC"
         ))?;
         let mut rows = query.query([with_left])?;
-        let (mut met, mut turns) = (HashSet::new(), Vec::new());
+        let (mut seen, mut turns) = (HashSet::new(), Vec::new());
         while turns.len() < limit
             && let Some(row) = rows.next()?
         {
             let (dialog, turn) = (DialogId(row.get(0)?), row.get::<_, i64>(1)? as u64);
-            if met.insert((dialog.clone(), turn)) {
+            if seen.insert((dialog.clone(), turn)) {
                 turns.push((dialog, turn, row.get::<_, i64>(2)? as u64));
             }
         }

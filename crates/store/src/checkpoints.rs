@@ -4,7 +4,7 @@
 //! tree and parents are there too. No two checkpoints share an id: the message
 //! ends with the place in the project's order.
 
-use retake_model::{Checkpoint, CheckpointKind, DialogId, Millis, ObjectId};
+use retake_model::{Checkpoint, CheckpointKind, DialogId, Millis, ObjectId, Stamp};
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
 use crate::changes::parse_text_column;
@@ -107,7 +107,8 @@ impl Batch<'_> {
     pub fn put_checkpoint(&self, new: &NewCheckpoint<'_>) -> Result<Checkpoint, StoreError> {
         let seq = self.next_seq();
         let tree = self.project_tree()?;
-        let id = self.put_commit(&tree, new.parents, new.message, new.dialog, (seq, new.at))?;
+        let stamp = Stamp { seq, at: new.at };
+        let id = self.put_commit(&tree, new.parents, new.message, new.dialog, stamp)?;
         let tally = self.current_counts()?;
         let (files, unknown) = (tally.files as u64, tally.unknown as u64);
         let unstable = unknown + self.count_unstable_files()?;
@@ -142,29 +143,28 @@ impl Batch<'_> {
         })
     }
 
-    /// Stores a commit object; `place` is its unique place in the order, and the time.
+    /// Stores a commit object; `stamp.seq` makes its id unique.
     pub fn put_commit(
         &self,
         tree: &ObjectId,
         parents: &[ObjectId],
         message: &str,
         dialog: Option<&DialogId>,
-        place: (u64, Millis),
+        stamp: Stamp,
     ) -> Result<ObjectId, StoreError> {
         use std::fmt::Write as _;
-        let (seq, at) = place;
         let mut text = format!("tree {tree}\n");
         for parent in parents {
             let _ = writeln!(text, "parent {parent}");
         }
-        let who = format!("Retake <retake@localhost> {} +0000", at.div_euclid(1000).max(0));
+        let who = format!("Retake <retake@localhost> {} +0000", stamp.at.div_euclid(1000).max(0));
         let message = message.replace('\0', " ");
         let _ = write!(text, "author {who}\ncommitter {who}\n\n{}\n\n", message.trim_end());
         if let Some(dialog) = dialog {
             let one_line = dialog.0.replace(|c: char| c.is_control(), " ");
             let _ = writeln!(text, "Retake-Dialog: {one_line}");
         }
-        let _ = writeln!(text, "Retake-Seq: {seq}");
+        let _ = writeln!(text, "Retake-Seq: {}", stamp.seq);
         let commit = encode(ObjectKind::Commit, text.as_bytes())?;
         self.put_object(&commit)?;
         Ok(commit.oid)

@@ -45,12 +45,12 @@ pub(crate) fn zstd_decompress_up_to(bytes: &[u8], most: u64) -> io::Result<Vec<u
 }
 
 fn with_context<T>(
-    kept: &'static LocalKey<RefCell<Option<T>>>,
+    context: &'static LocalKey<RefCell<Option<T>>>,
     make: impl FnOnce() -> io::Result<T>,
     act: impl FnOnce(&mut T) -> io::Result<Vec<u8>>,
 ) -> io::Result<Vec<u8>> {
-    kept.with_borrow_mut(|kept| match kept {
+    context.with_borrow_mut(|context| match context {
         Some(context) => act(context),
-        None => act(kept.insert(make()?)),
+        None => act(context.insert(make()?)),
     })
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use retake_model::{AgentId, CallId, ChangeId, DialogId, Gap, MAIN_AGENT, Millis};
+use retake_model::{AgentId, CallId, ChangeId, DialogId, Gap, JournalKind, MAIN_AGENT, Millis};
 use rusqlite::OptionalExtension as _;
 use serde_json::Value;
 
+use crate::changes::parse_text_column;
 use crate::manifest::path_from;
 use crate::{Batch, Store, StoreError};
 
@@ -17,8 +18,8 @@ pub struct JournalEvent {
     pub seq: u64,
     /// When it was recorded.
     pub at: Millis,
-    /// What it is: `tool_begin`, `file_changed`, `git`, `baseline`, …
-    pub kind: String,
+    /// What it is.
+    pub kind: JournalKind,
     /// The dialog it belongs to.
     pub dialog: Option<DialogId>,
     /// The agent it belongs to.
@@ -122,7 +123,7 @@ impl Store {
             events.push(JournalEvent {
                 seq: row.get::<_, i64>(0)? as u64,
                 at: row.get(1)?,
-                kind: row.get(2)?,
+                kind: parse_text_column(row, 2)?,
                 dialog: row.get::<_, Option<String>>(3)?.map(DialogId),
                 agent: row.get::<_, Option<String>>(4)?.map(AgentId),
                 call: row.get::<_, Option<String>>(5)?.map(CallId),
@@ -170,33 +171,33 @@ impl Store {
              ORDER BY seq",
         )?;
         let mut rows = query.query((&dialog.0, MAIN_AGENT))?;
-        let (mut spoken, mut places) = (Vec::new(), HashMap::new());
+        let (mut messages, mut places) = (Vec::new(), HashMap::new());
         while let Some(row) = rows.next()? {
             let body: String = row.get(2)?;
             let body: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
             let seq = row.get::<_, i64>(0)? as u64;
-            if row.get::<_, String>(1)? == "user_message" {
+            if parse_text_column::<JournalKind>(row, 1)? == JournalKind::UserMessage {
                 // The agent's history has other messages under these indices from here on.
                 let begins = body["message_index"].as_u64().unwrap_or(0);
                 places.retain(|index, _| *index < begins);
-                spoken.extend(user_message_from(seq, &body).map(ConversationMessage::Person));
+                messages.extend(user_message_from(seq, &body).map(ConversationMessage::Person));
                 continue;
             }
             let Some(text) = body["text"].as_str().filter(|text| !text.is_empty()) else {
                 continue;
             };
-            let said = ConversationMessage::Agent { seq, text: text.to_owned() };
+            let message = ConversationMessage::Agent { seq, text: text.to_owned() };
             // A message that grew is reported again: the last text counts, in its first place.
             match body["message_index"].as_u64().map(|index| places.entry(index)) {
-                Some(Entry::Occupied(place)) => spoken[*place.get()] = said,
+                Some(Entry::Occupied(place)) => messages[*place.get()] = message,
                 Some(Entry::Vacant(place)) => {
-                    place.insert(spoken.len());
-                    spoken.push(said);
+                    place.insert(messages.len());
+                    messages.push(message);
                 }
-                None => spoken.push(said),
+                None => messages.push(message),
             }
         }
-        Ok(spoken)
+        Ok(messages)
     }
 
     /// Returns the text of an agent's message with this index in its history.
@@ -264,7 +265,7 @@ impl Batch<'_> {
             (
                 event.seq as i64,
                 event.at,
-                &event.kind,
+                event.kind.as_str(),
                 event.dialog.as_ref().map(|id| &id.0),
                 event.agent.as_ref().map(|id| &id.0),
                 event.call.as_ref().map(|id| &id.0),
@@ -284,12 +285,12 @@ impl Batch<'_> {
         self.execute(
             "tell status",
             "INSERT INTO event(seq, at, kind, dialog, agent, call, change, body)
-             SELECT ?1, ?2, 'file_change_status', change.dialog, change.agent, call.call, NULL,
+             SELECT ?1, ?2, ?4, change.dialog, change.agent, call.call, NULL,
                  json_object('change', 'c' || change.seq, 'status', change.status,
                      'approved', change.approved)
              FROM change LEFT JOIN call ON call.id = change.call
              WHERE change.seq = ?3 AND change.actor = 'agent'",
-            (self.next_seq() as i64, at, change.0 as i64),
+            (self.next_seq() as i64, at, change.0 as i64, JournalKind::FileChangeStatus.as_str()),
         )?;
         Ok(())
     }
@@ -320,5 +321,21 @@ impl Batch<'_> {
             (gap.path.as_bytes(), gap.reason.as_str()),
         )?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StoreAccess;
+
+    #[test]
+    fn an_event_of_unknown_kind_is_an_error_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
+        let sql = "INSERT INTO event(seq, at, kind, body) VALUES(1, 1, 'dance', '{}')";
+        store.db.execute_batch(sql).unwrap();
+        let error = store.event_page(0, 10).unwrap_err().to_string();
+        assert!(error.contains("'dance'"), "{error}");
     }
 }

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use retake_model::{
-    AgentId, ChangeId, ContextSource, DialogId, LineSpan, Millis, ObjectId, PathState, ProjectPath,
+    AgentId, AgentRef, ChangeId, ContextSource, DialogId, LineSpan, Millis, ObjectId, PathState,
+    ProjectPath,
 };
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
@@ -50,6 +51,15 @@ pub struct ContextDates {
     pub user: Option<Millis>,
 }
 
+/// The records between two places of the project's order, both excluded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeqRange {
+    /// After this place.
+    pub after: u64,
+    /// Before this place.
+    pub before: u64,
+}
+
 /// A notice that an agent got about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoticeRow {
@@ -86,7 +96,7 @@ const AUTHORSHIP_OWN: i64 = 0;
 const AUTHORSHIP_OTHERS: i64 = 1;
 const AUTHORSHIP_UNCLEAR: i64 = 2;
 
-/// Columns that [`sighting`] reads.
+/// Columns that [`file_read_from`] reads.
 const FILE_READ_COLUMNS: &str =
     "seq, at, dialog, agent, path, source, kind, mode, size, oid, lines, dates";
 
@@ -116,9 +126,9 @@ impl Store {
         let until = i64::try_from(until).unwrap_or(i64::MAX);
         let values = (&dialog.0, &agent.0, path.as_bytes(), until);
         let whole: Option<i64> = query.query_row(values, |row| row.get(0)).optional()?;
-        let mut sights = self.file_reads_from(dialog, agent, path, whole.unwrap_or(0))?;
-        sights.retain(|sight| (sight.seq as i64) < until);
-        Ok(sights)
+        let mut reads = self.file_reads_from(dialog, agent, path, whole.unwrap_or(0))?;
+        reads.retain(|read| (read.seq as i64) < until);
+        Ok(reads)
     }
 
     fn file_reads_from(
@@ -134,11 +144,11 @@ impl Store {
         );
         let mut query = self.db.prepare_cached(&sql)?;
         let mut rows = query.query((&dialog.0, &agent.0, path.as_bytes(), from))?;
-        let mut sights = Vec::new();
+        let mut reads = Vec::new();
         while let Some(row) = rows.next()? {
-            sights.push(file_read_from(row)?);
+            reads.push(file_read_from(row)?);
         }
-        Ok(sights)
+        Ok(reads)
     }
 
     /// The files that an agent has seen or changed, in order.
@@ -194,9 +204,10 @@ impl Store {
         };
         let mut in_dialog = next("dialog = ?2 AND agent > ?3")?;
         let mut in_others = next("dialog > ?2")?;
-        let mut saw: Vec<(String, String)> = Vec::new();
+        let mut readers: Vec<(String, String)> = Vec::new();
         loop {
-            let (dialog, agent) = saw.last().map_or(("", ""), |(dialog, agent)| (dialog, agent));
+            let (dialog, agent) =
+                readers.last().map_or(("", ""), |(dialog, agent)| (dialog, agent));
             let who = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
             let mut found =
                 in_dialog.query_row((path.as_bytes(), dialog, agent), who).optional()?;
@@ -204,8 +215,8 @@ impl Store {
                 found = in_others.query_row((path.as_bytes(), dialog), who).optional()?;
             }
             match found {
-                Some(who) => saw.push(who),
-                None => return Ok(saw),
+                Some(who) => readers.push(who),
+                None => return Ok(readers),
             }
         }
     }
@@ -227,8 +238,8 @@ impl Store {
     pub fn newest_path_steps(
         &self,
         path: &ProjectPath,
-        (after, before): (u64, u64),
-        (dialog, agent): (&DialogId, &AgentId),
+        between: SeqRange,
+        who: AgentRef<'_>,
         most: usize,
     ) -> Result<Vec<PathStep>, StoreError> {
         let newest = |column: &str| {
@@ -245,15 +256,16 @@ impl Store {
         let (here, away) = (newest("path"), newest("old_path"));
         let sql = format!("{here} UNION {away} ORDER BY seq DESC LIMIT ?4");
         let mut query = self.db.prepare_cached(&sql)?;
-        let [after, before] = [after, before].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
-        let values = (path.as_bytes(), after, before, most as i64, &dialog.0, &agent.0);
+        let number = |seq: u64| i64::try_from(seq).unwrap_or(i64::MAX);
+        let (after, before) = (number(between.after), number(between.before));
+        let values = (path.as_bytes(), after, before, most as i64, &who.dialog.0, &who.agent.0);
         let step = |row: &Row<'_>| {
-            let maker = match row.get(1)? {
+            let authorship = match row.get(1)? {
                 AUTHORSHIP_OWN => AgentAuthorship::Own,
                 AUTHORSHIP_OTHERS => AgentAuthorship::Others,
                 _ => AgentAuthorship::Unclear,
             };
-            Ok(PathStep { seq: row.get::<_, i64>(0)? as u64, authorship: maker })
+            Ok(PathStep { seq: row.get::<_, i64>(0)? as u64, authorship })
         };
         let mut steps = query.query_map(values, step)?.collect::<Result<Vec<_>, _>>()?;
         steps.reverse();
@@ -263,7 +275,7 @@ impl Store {
     /// Returns the last notice that an agent got about a file.
     pub fn last_notice(
         &self,
-        (dialog, agent): (&DialogId, &AgentId),
+        who: AgentRef<'_>,
         path: &ProjectPath,
         reaction: &str,
     ) -> Result<Option<NoticeRow>, StoreError> {
@@ -271,12 +283,12 @@ impl Store {
             "SELECT seq, change, oid FROM told
              WHERE dialog = ?1 AND agent = ?2 AND path = ?3 AND reaction = ?4",
         )?;
-        let values = (&dialog.0, &agent.0, path.as_bytes(), reaction);
-        let told = query.query_row(values, |row| {
+        let values = (&who.dialog.0, &who.agent.0, path.as_bytes(), reaction);
+        let notice = query.query_row(values, |row| {
             let oid = row.get::<_, Vec<u8>>(2)?;
             Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64, oid))
         });
-        let Some((seq, change, oid)) = told.optional()? else { return Ok(None) };
+        let Some((seq, change, oid)) = notice.optional()? else { return Ok(None) };
         let oid = if oid.is_empty() { None } else { Some(oid_from(&oid)?) };
         Ok(Some(NoticeRow { seq, change: ChangeId(change), oid }))
     }
@@ -284,20 +296,20 @@ impl Store {
 
 impl Batch<'_> {
     /// Records a read of a file.
-    pub fn put_file_read(&self, sight: &FileRead) -> Result<(), StoreError> {
+    pub fn put_file_read(&self, read: &FileRead) -> Result<(), StoreError> {
         let json = |error: serde_json::Error| StoreError::Row(error.to_string());
-        let lines = sight.lines.as_ref().map(serde_json::to_string).transpose().map_err(json)?;
-        let dates = sight.dates.as_ref().map(serde_json::to_string).transpose().map_err(json)?;
+        let lines = read.lines.as_ref().map(serde_json::to_string).transpose().map_err(json)?;
+        let dates = read.dates.as_ref().map(serde_json::to_string).transpose().map_err(json)?;
         let values: Vec<SqlValue> = [
             vec![
-                (sight.seq as i64).into(),
-                sight.at.into(),
-                sight.dialog.0.clone().into(),
-                sight.agent.0.clone().into(),
-                sight.path.as_bytes().to_vec().into(),
-                sight.source.as_str().to_owned().into(),
+                (read.seq as i64).into(),
+                read.at.into(),
+                read.dialog.0.clone().into(),
+                read.agent.0.clone().into(),
+                read.path.as_bytes().to_vec().into(),
+                read.source.as_str().to_owned().into(),
             ],
-            path_state_columns(&sight.side).into(),
+            path_state_columns(&read.side).into(),
             vec![lines.into(), dates.into()],
         ]
         .concat();
@@ -314,23 +326,23 @@ impl Batch<'_> {
     /// Records a notice to an agent about a file.
     pub fn put_notice(
         &self,
-        (dialog, agent): (&DialogId, &AgentId),
+        who: AgentRef<'_>,
         path: &ProjectPath,
         reaction: &str,
-        told: &NoticeRow,
+        notice: &NoticeRow,
     ) -> Result<(), StoreError> {
-        let oid = told.oid.map_or_else(Vec::new, |oid| oid.as_bytes().to_vec());
+        let oid = notice.oid.map_or_else(Vec::new, |oid| oid.as_bytes().to_vec());
         self.execute(
             "put told",
             "INSERT OR REPLACE INTO told(dialog, agent, path, reaction, seq, change, oid)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             (
-                &dialog.0,
-                &agent.0,
+                &who.dialog.0,
+                &who.agent.0,
                 path.as_bytes(),
                 reaction,
-                told.seq as i64,
-                told.change.0 as i64,
+                notice.seq as i64,
+                notice.change.0 as i64,
                 oid,
             ),
         )?;
@@ -372,9 +384,9 @@ mod tests {
             batch.touch_agent(&dialog, &agent, None, None).unwrap();
             let (seq, source) = (batch.next_seq(), ContextSource::ReadTool);
             let (path, side) = (path.clone(), PathState::Unknown);
-            let sight =
+            let read =
                 FileRead { seq, at, dialog, agent, path, source, side, lines: None, dates: None };
-            batch.put_file_read(&sight).unwrap();
+            batch.put_file_read(&read).unwrap();
         };
         for _ in 0..3 {
             for (dialog, agent) in [("d1", "main"), ("d1", "sub"), ("d3", "main"), ("d4", "b")] {

@@ -51,22 +51,23 @@ impl ChangeFilter {
     pub(crate) fn to_sql(&self) -> (String, Vec<SqlValue>) {
         let mut values = SqlParams::default();
         let rest = self.common_conditions(&mut values);
-        let (makers, places) =
-            (self.maker_conditions(&mut values), self.path_conditions(&mut values));
+        let (authors, paths) =
+            (self.author_conditions(&mut values), self.path_conditions(&mut values));
         let order = if self.oldest_first { "ASC" } else { "DESC" };
         let limit = self.limit.map_or(-1, |limit| limit as i64);
         let end = format!("ORDER BY c.seq {order} LIMIT {limit}");
-        let ways = makers
+        let conditions = authors
             .iter()
-            .flat_map(|maker| places.iter().map(move |place| [maker.as_str(), place].concat()));
-        let ways: Vec<String> = ways.map(|way| format!("1{way}{rest}")).collect();
-        let sql = match ways.as_slice() {
-            [way] => format!("{SELECT_CHANGE} WHERE {way} {end}"),
-            ways => {
-                let search = |way: &String| {
-                    format!("SELECT * FROM (SELECT c.seq FROM change c WHERE {way} {end})")
+            .flat_map(|author| paths.iter().map(move |path| [author.as_str(), path].concat()));
+        let conditions: Vec<String> =
+            conditions.map(|condition| format!("1{condition}{rest}")).collect();
+        let sql = match conditions.as_slice() {
+            [condition] => format!("{SELECT_CHANGE} WHERE {condition} {end}"),
+            conditions => {
+                let search = |condition: &String| {
+                    format!("SELECT * FROM (SELECT c.seq FROM change c WHERE {condition} {end})")
                 };
-                let all = ways.iter().map(search).collect::<Vec<_>>().join(" UNION ALL ");
+                let all = conditions.iter().map(search).collect::<Vec<_>>().join(" UNION ALL ");
                 format!("{SELECT_CHANGE} WHERE c.seq IN ({all}) {end}")
             }
         };
@@ -74,7 +75,7 @@ impl ChangeFilter {
     }
 
     /// Conditions on the maker. A change that several share has no agent, perhaps no dialog.
-    fn maker_conditions(&self, values: &mut SqlParams) -> Vec<String> {
+    fn author_conditions(&self, values: &mut SqlParams) -> Vec<String> {
         let (mut own, mut shared) = (String::new(), String::new());
         let candidate = |what: &str| {
             format!(

@@ -153,29 +153,34 @@ mod tests {
     use super::*;
     use crate::objects::{EncodedObject, ObjectKind, encode};
     use crate::{JournalEvent, StoreAccess};
+    use retake_model::JournalKind;
 
-    /// Appends an event of this kind; gives its place.
-    fn append(store: &Store, kind: &str) -> Result<u64, StoreError> {
+    /// Appends an event of this name; gives its place.
+    fn append(store: &Store, name: &str) -> Result<u64, StoreError> {
         let batch = store.batch()?;
         let seq = batch.next_seq();
-        batch.put_event(&event(seq, kind))?;
+        batch.put_event(&event(seq, name))?;
         batch.commit()?;
         Ok(seq)
     }
 
-    fn event(seq: u64, kind: &str) -> JournalEvent {
-        let (kind, body) = (kind.to_owned(), serde_json::json!({}));
+    fn event(seq: u64, name: &str) -> JournalEvent {
+        let (kind, body) = (JournalKind::Baseline, serde_json::json!({ "name": name }));
         let (dialog, agent, call, change) = (None, None, None, None);
         JournalEvent { seq, at: 1, kind, dialog, agent, call, change, body }
     }
 
     fn events(store: &Store) -> Vec<(u64, String)> {
         let events = store.events_after(0, 100).unwrap_or_default();
-        events.into_iter().map(|event| (event.seq, event.kind)).collect()
+        events.into_iter().map(|event| (event.seq, name_of(&event))).collect()
     }
 
-    fn expected(kinds: &[&str]) -> Vec<(u64, String)> {
-        (1..).zip(kinds.iter().map(|&kind| kind.to_owned())).collect()
+    fn name_of(event: &JournalEvent) -> String {
+        event.body["name"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn expected(names: &[&str]) -> Vec<(u64, String)> {
+        (1..).zip(names.iter().map(|&name| name.to_owned())).collect()
     }
 
     fn noise(bytes: usize, seed: u64) -> EncodedObject {

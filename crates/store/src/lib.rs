@@ -61,7 +61,7 @@ pub use dialogs::{Dialog, DialogAgent};
 pub use error::StoreError;
 pub use events::{ConversationMessage, EventPage, JournalEvent, UserMessage};
 pub use export::{CheckpointChain, ExportError, ExportedRepo};
-pub use file_reads::{AgentAuthorship, ContextDates, FileRead, NoticeRow, PathStep};
+pub use file_reads::{AgentAuthorship, ContextDates, FileRead, NoticeRow, PathStep, SeqRange};
 pub use filter::ChangeFilter;
 pub use gc::retention::{DialogForecast, RetentionForecast, RetentionLimits, RetentionReason};
 pub use gc::{DiskUsage, GcError, GcReport, RemovedRecords};

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use retake_model::{
-    AgentId, DialogId, HistoryKind, MessageRole, Millis, ObjectId, OperationId, ViewReason,
+    AgentId, DialogId, HistoryKind, MessageRole, Millis, ObjectId, OperationId, Stamp, ViewReason,
 };
 use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
@@ -224,7 +224,7 @@ impl Batch<'_> {
     pub fn put_message(
         &self,
         of: HistoryKey<'_>,
-        (seq, at): (u64, Millis),
+        stamp: Stamp,
         message: &NewMessage,
     ) -> Result<i64, StoreError> {
         let body = compress_body(&message.body)?;
@@ -234,8 +234,8 @@ impl Batch<'_> {
                  is_summary, message_index, digest, body)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
             (
-                seq as i64,
-                at,
+                stamp.seq as i64,
+                stamp.at,
                 &of.dialog.0,
                 &of.agent.0,
                 of.history.as_str(),
@@ -256,7 +256,7 @@ impl Batch<'_> {
     pub fn put_view(
         &self,
         of: HistoryKey<'_>,
-        (seq, at): (u64, Millis),
+        stamp: Stamp,
         view: &NewView<'_>,
     ) -> Result<(), StoreError> {
         let places = serde_json::to_string(view.places)
@@ -267,8 +267,8 @@ impl Batch<'_> {
                  operation)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             (
-                seq as i64,
-                at,
+                stamp.seq as i64,
+                stamp.at,
                 &of.dialog.0,
                 &of.agent.0,
                 of.history.as_str(),

@@ -21,12 +21,12 @@ pub(crate) struct ObjectCache {
 
 impl ObjectCache {
     fn has(&self, oid: &ObjectId) -> bool {
-        self.contents.borrow().iter().any(|(kept, _)| kept == oid)
+        self.contents.borrow().iter().any(|(cached, _)| cached == oid)
     }
 
     pub(crate) fn get(&self, oid: &ObjectId) -> Option<Vec<u8>> {
         let contents = self.contents.borrow();
-        contents.iter().find(|(kept, _)| kept == oid).map(|(_, bytes)| bytes.clone())
+        contents.iter().find(|(cached, _)| cached == oid).map(|(_, bytes)| bytes.clone())
     }
 
     /// Caches a verified content; only while there is a batch.

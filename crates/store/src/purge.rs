@@ -5,7 +5,7 @@
 //! With the content goes what quotes it: arguments and commands of the calls that
 //! touched the path, and lines of it in messages.
 //!
-//! Invariant: once [`Purge::is_complete`], no byte of a purged content is in any file
+//! Invariant: once [`PurgeReport::is_complete`], no byte of a purged content is in any file
 //! of the project's folder, except in chunks that other contents have too. What a
 //! kill interrupts is completed by the next purge or collection (`meta` `scrub`).
 

@@ -199,7 +199,7 @@ fn copy_tables(db: &Connection, old: &Path) -> Result<Vec<SalvagedTable>, StoreE
     retake_seam::statement("salvage")?;
     db.execute_batch("BEGIN IMMEDIATE")?;
     for (name, keyed) in names.into_iter().filter(|(name, _)| !DERIVED_TABLES.contains(&&**name)) {
-        let mut table = TableCopy::of((db, &old), name, size)?;
+        let mut table = TableCopy::of(db, &old, name, size)?;
         if keyed {
             table.copy_by_key()?;
         } else {
@@ -249,7 +249,8 @@ struct TableWalk {
 
 impl<'d> TableCopy<'d> {
     fn of(
-        (db, old): (&'d Connection, &'d Connection),
+        db: &'d Connection,
+        old: &'d Connection,
         name: String,
         size: u64,
     ) -> Result<Self, StoreError> {
@@ -261,7 +262,7 @@ impl<'d> TableCopy<'d> {
         // Columns that cannot be read of the damaged table are taken to be the current ones.
         let theirs = match columns(old) {
             Err(StoreError::Sqlite(error)) => unless_damaged(Err(error))?.unwrap_or_default(),
-            told => told?,
+            result => result?,
         };
         let mut ours = columns(db)?;
         let is_common =

@@ -103,13 +103,13 @@ impl Batch<'_> {
     pub fn project_tree(&self) -> Result<ObjectId, StoreError> {
         // Changes from here on invalidate the trees that are cached now.
         self.moved_in_folders.borrow_mut().clear();
-        let mut forest = TreeBuilder { batch: self, moved: self.moved_names()? };
-        if let (true, Some(kept)) = (forest.moved.is_empty(), self.cached_tree(b"")?) {
-            return Ok(kept);
+        let mut builder = TreeBuilder { batch: self, moved: self.moved_names()? };
+        if let (true, Some(cached)) = (builder.moved.is_empty(), self.cached_tree(b"")?) {
+            return Ok(cached);
         }
-        let tree = forest.tree(b"", &mut ManifestCursor::at(self, b""))?;
+        let tree = builder.tree(b"", &mut ManifestCursor::at(self, b""))?;
         // Folders that were not visited no longer exist.
-        for folder in forest.moved.keys() {
+        for folder in builder.moved.keys() {
             self.evict_tree(folder)?;
         }
         self.execute("forget moved names", "DELETE FROM moved", [])?;
@@ -190,8 +190,8 @@ impl<'b> TreeBuilder<'b> {
         cursor: &mut ManifestCursor<'b>,
     ) -> Result<Option<ObjectId>, StoreError> {
         let entries = match (self.batch.cached_tree(folder)?, self.moved.remove(folder)) {
-            (Some(kept), None) => return Ok(Some(kept)),
-            (Some(kept), Some(names)) => match self.patch_entries(folder, &kept, &names)? {
+            (Some(cached), None) => return Ok(Some(cached)),
+            (Some(cached), Some(names)) => match self.patch_entries(folder, &cached, &names)? {
                 Some(entries) => entries,
                 None => self.build_entries(folder, cursor)?,
             },
@@ -211,10 +211,10 @@ impl<'b> TreeBuilder<'b> {
     fn patch_entries(
         &mut self,
         folder: &[u8],
-        kept: &ObjectId,
+        cached: &ObjectId,
         names: &HashSet<Vec<u8>>,
     ) -> Result<Option<Vec<TreeEntry>>, StoreError> {
-        let Some(bytes) = self.batch.read_if_intact(kept)? else { return Ok(None) };
+        let Some(bytes) = self.batch.read_if_intact(cached)? else { return Ok(None) };
         let Some(mut entries) = decode_tree(&bytes) else { return Ok(None) };
         entries.retain(|entry| !names.contains(entry.name()));
         for name in names {

@@ -85,7 +85,7 @@ fn stepping(original: *const sqlite3_io_methods) -> *const sqlite3_io_methods {
 
 /// SQLite's own methods of a file that [`open`] opened.
 unsafe fn original(file: *mut sqlite3_file) -> &'static sqlite3_io_methods {
-    // SAFETY: the file's methods are the first field of a `Methods`, which is never freed.
+    // SAFETY: the file's methods are the first field of `SteppingMethods`, which is never freed.
     unsafe { &*(*(*file).pMethods.cast::<SteppingMethods>()).original }
 }
 

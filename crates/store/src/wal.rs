@@ -122,9 +122,9 @@ impl<'b> WalBytes<'b> {
 
     /// Writes the checksum; returns whether it was there already.
     fn write_checksum(&mut self, at: usize) -> bool {
-        let stood = (self.word(at), self.word(at + 4)) == self.sum;
+        let is_valid = (self.word(at), self.word(at + 4)) == self.sum;
         self.put(at, self.sum.0);
         self.put(at + 4, self.sum.1);
-        stood
+        is_valid
     }
 }

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use crate::TestProject;
 use crate::play::{
-    begin_event, edit_input, end_event, event, finish_edit, print_recorded, replacement,
-    split_colon, split_three,
+    EditCall, begin_event, end_event, event, print_recorded, split_colon, split_three,
 };
 
 /// Runs a step, if it is one of these.
@@ -56,17 +55,14 @@ fn run_read(project: &TestProject, rest: &str, seen: &mut String) {
 }
 
 fn run_attempt(project: &TestProject, rest: &str, seen: &mut String) {
-    let (head, text) = split_colon(rest);
-    let (who, call, path) = split_three(head);
-    let (old, new) = replacement(text);
-    let begin = begin_event(who, call, "Edit", edit_input(path, &old, &new));
+    let edit = EditCall::parse(rest);
     let (opened, at) = (project.open(), project.tick());
-    let parcel = Submission::new(opened.spool_writer().new_key(at), begin, at);
-    let parcel = Submission { reply_support: ReplySupport::Denials, ..parcel };
-    let answer = opened.submit_all(&[parcel]).remove(0).unwrap();
+    let submission = Submission::new(opened.spool_writer().new_key(at), edit.begin(), at);
+    let submission = submission.with_reply_support(ReplySupport::Denials);
+    let answer = opened.submit_all(&[submission]).remove(0).unwrap();
     print_notices(&answer, seen);
     if answer.reaction() != Some(StaleReaction::Deny) {
-        finish_edit(project, (who, call, path), (&old, &new), seen);
+        edit.finish(project, seen);
     }
 }
 

@@ -98,13 +98,13 @@ impl ListingHints {
         let is_dir = |path: &ProjectPath| {
             [&seen.listing, &now].iter().filter_map(|it| it.get(path)).any(|mark| mark.is_dir)
         };
-        let (told, others): (BTreeSet<_>, BTreeSet<_>) =
+        let (reported, others): (BTreeSet<_>, BTreeSet<_>) =
             moved.partition(|path| seen.is_reported(path, is_dir(path)));
         let is_met = |path: &ProjectPath| {
             path.parent().is_none_or(|folder| !seen.rules.is_ignored(&folder, true))
         };
         let ignored: Vec<_> = others.into_iter().filter(is_met).collect();
-        let mut hint = ChangeHint::Paths(told);
+        let mut hint = ChangeHint::Paths(reported);
         seen.ignored.extend(ignored);
         seen.listing = now;
         if let Some(mut rng) = seen.vague.take() {
@@ -163,14 +163,14 @@ impl ListingState {
             let by = used.entry(mark.inode).or_insert(Some(path));
             *by = by.filter(|_| was_there(path, mark)).map(|_| path);
         }
-        let is_heard = |path: &&ProjectPath| match linked(path) {
+        let is_reported = |path: &&ProjectPath| match linked(path) {
             Some(mark) if was_there(path, mark) => {
                 used.get(&mark.inode).is_some_and(|by| *by == Some(*path))
             }
             _ => true,
         };
-        let heard = moved.iter().filter(is_heard);
-        heard.filter(|path| !self.never_reported.contains(*path)).cloned().collect()
+        let reported = moved.iter().filter(is_reported);
+        reported.filter(|path| !self.never_reported.contains(*path)).cloned().collect()
     }
 
     fn is_reported(&self, path: &ProjectPath, is_dir: bool) -> bool {
@@ -197,12 +197,12 @@ fn widen_hint(hint: ChangeHint, listing: &PathListing, rng: &mut Rng) -> ChangeH
         Some(folder) if rng.u8(0..4) == 0 => folder,
         _ => path,
     };
-    let mut blurred: BTreeSet<_> = paths.into_iter().map(|path| wider(path, rng)).collect();
+    let mut widened: BTreeSet<_> = paths.into_iter().map(|path| wider(path, rng)).collect();
     if rng.bool() {
         let any: Vec<_> = listing.keys().filter(|path| path.file_name() != b".gitignore").collect();
-        blurred.extend(rng.choice(any).cloned());
+        widened.extend(rng.choice(any).cloned());
     }
-    ChangeHint::Paths(blurred)
+    ChangeHint::Paths(widened)
 }
 
 fn list_paths(root: &Path) -> PathListing {

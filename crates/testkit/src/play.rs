@@ -157,36 +157,44 @@ fn whole_write(project: &TestProject, rest: &str, seen: &mut String) {
 }
 
 fn whole_edit(project: &TestProject, rest: &str, seen: &mut String) {
-    let (head, text) = split_colon(rest);
-    let (who, call, path) = split_three(head);
-    let (old, new) = replacement(text);
-    print_recorded(
-        &project.record(&begin_event(who, call, "Edit", edit_input(path, &old, &new))),
-        seen,
-    );
-    finish_edit(project, (who, call, path), (&old, &new), seen);
+    let edit = EditCall::parse(rest);
+    print_recorded(&project.record(&edit.begin()), seen);
+    edit.finish(project, seen);
 }
 
-pub(crate) fn replacement(text: &str) -> (String, String) {
-    let (old, new) = text.split_once(" => ").expect("an edit is OLD => NEW");
-    let (old, new) = (unescape(old), unescape(new));
-    (String::from_utf8(old).unwrap(), String::from_utf8(new).unwrap())
+/// An agent's Edit of one file: `D CALL PATH: OLD => NEW`.
+pub(crate) struct EditCall<'a> {
+    who: &'a str,
+    call: &'a str,
+    path: &'a str,
+    old: String,
+    new: String,
 }
 
-pub(crate) fn edit_input(path: &str, old: &str, new: &str) -> Value {
-    json!({ "file_path": path, "old_string": old, "new_string": new })
-}
+impl<'a> EditCall<'a> {
+    pub(crate) fn parse(text: &'a str) -> Self {
+        let (head, replacement) = split_colon(text);
+        let (who, call, path) = split_three(head);
+        let (old, new) = replacement.split_once(" => ").expect("an edit is OLD => NEW");
+        let text = |escaped| String::from_utf8(unescape(escaped)).unwrap();
+        Self { who, call, path, old: text(old), new: text(new) }
+    }
 
-pub(crate) fn finish_edit(
-    project: &TestProject,
-    (who, call, path): (&str, &str, &str),
-    (old, new): (&str, &str),
-    seen: &mut String,
-) {
-    let content = String::from_utf8(project.read(path)).unwrap();
-    assert!(content.contains(old), "{path} has no {old:?}");
-    project.write(path, content.replacen(old, new, 1));
-    print_recorded(&project.record(&end_event(who, call, None, Value::Null, false)), seen);
+    pub(crate) fn begin(&self) -> Event {
+        let input =
+            json!({ "file_path": self.path, "old_string": self.old, "new_string": self.new });
+        begin_event(self.who, self.call, "Edit", input)
+    }
+
+    /// Makes the edit, and reports its end.
+    pub(crate) fn finish(&self, project: &TestProject, seen: &mut String) {
+        let Self { path, old, new, .. } = self;
+        let content = String::from_utf8(project.read(path)).unwrap();
+        assert!(content.contains(old), "{path} has no {old:?}");
+        project.write(path, content.replacen(old, new, 1));
+        let end = end_event(self.who, self.call, None, Value::Null, false);
+        print_recorded(&project.record(&end), seen);
+    }
 }
 
 fn whole_shell(project: &TestProject, rest: &str, seen: &mut String) {

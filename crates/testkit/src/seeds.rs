@@ -132,8 +132,8 @@ mod tests {
         assert_eq!(WALKS.run(name, |seed| seed), [0, 1, 2, 3, 4, 77]);
         let failing = |seed| assert!(seed != 3 && seed != 77, "{seed}");
         let failed = catch_unwind(|| WALKS.run(name, failing)).unwrap_err();
-        let told = failed.downcast_ref::<String>().unwrap();
-        assert!(told.contains("{3, 77}"), "{told}");
+        let message = failed.downcast_ref::<String>().unwrap();
+        assert!(message.contains("{3, 77}"), "{message}");
         let text = std::fs::read_to_string(&file).unwrap();
         assert_eq!(text, "# why\n\n77 # found once\n3\n");
         assert_eq!(WALKS.run(name, |seed| seed), [0, 1, 2, 3, 3, 4, 77]);

@@ -45,13 +45,13 @@ impl StubServer {
         let address = listener.local_addr().unwrap().to_string();
         let (requests, mut answers) =
             (Arc::<Mutex<Vec<StubRequest>>>::default(), VecDeque::from_iter(answers));
-        let told = Arc::clone(&requests);
+        let received = Arc::clone(&requests);
         let thread = thread::spawn(move || {
             let mut waiting = Vec::new();
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 let Some(request) = read_request(&stream) else { return };
-                told.lock().unwrap().push(request);
+                received.lock().unwrap().push(request);
                 let answer = match answers.len() {
                     1 => answers[0].clone(),
                     _ => answers.pop_front().unwrap(),

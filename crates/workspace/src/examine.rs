@@ -10,7 +10,7 @@ use std::os::fd::AsFd as _;
 use retake_model::{GapReason, ProjectPath};
 use rustix::io::Errno;
 
-use crate::safe_open::{FolderAccess, OpenFolder, PATH_LIMIT, split_parent, stat_at_and_links};
+use crate::safe_open::{FolderAccess, MAX_PATH_BYTES, OpenFolder, split_parent, stat_at_and_links};
 use crate::scan::{ScanResult, SuspectFile};
 use crate::stat::EntryStat;
 use crate::stat_cache::CachedStat;
@@ -62,15 +62,15 @@ impl PathExaminer<'_> {
 
     fn examine_path(&mut self, folder: &OpenFolder, path: &ProjectPath) {
         let entry = self.known.entry(path.as_bytes());
-        let looked = if path.as_bytes().len() < PATH_LIMIT {
+        let found = if path.as_bytes().len() < MAX_PATH_BYTES {
             stat_at_and_links(folder.fd.as_fd(), path.file_name())
         } else {
             Err(Errno::NAMETOOLONG)
         };
-        if let Ok((_, true)) = looked {
+        if let Ok((_, true)) = found {
             self.scan.linked.push(path.clone());
         }
-        match looked.map(|(thing, _)| thing) {
+        match found.map(|(entry, _)| entry) {
             Ok(EntryStat::File(stat) | EntryStat::Link(stat)) => {
                 if entry != Some(CachedStat { stat: Some(stat) }) {
                     let known = entry.is_some();

@@ -102,7 +102,7 @@ impl FolderListing {
         stat_at(self.fd(), name)
     }
 
-    /// Like [`Self::look`]; also returns whether it is a file with other hard links.
+    /// Like [`Self::stat_name`]; also returns whether it is a file with other hard links.
     pub(crate) fn stat_name_and_links(&self, name: &[u8]) -> Result<(EntryStat, bool), Errno> {
         stat_at_and_links(self.fd(), name)
     }
@@ -125,26 +125,29 @@ impl FolderListing {
     }
 }
 
-/// Calls `tell` for each name in a folder, borrowed from the read buffer.
+/// Calls `visit` for each name in a folder, borrowed from the read buffer.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn for_each_entry(
     folder: BorrowedFd<'_>,
-    mut tell: impl FnMut(&[u8], FileType),
+    mut visit: impl FnMut(&[u8], FileType),
 ) -> Result<(), Errno> {
     let mut buffer = Vec::with_capacity(LISTING_BUFFER_BYTES);
     let mut entries = rustix::fs::RawDir::new(folder, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
         let entry = entry?;
-        tell(entry.file_name().to_bytes(), entry.file_type());
+        visit(entry.file_name().to_bytes(), entry.file_type());
     }
     Ok(())
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn each_entry(folder: BorrowedFd<'_>, mut tell: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
+fn for_each_entry(
+    folder: BorrowedFd<'_>,
+    mut visit: impl FnMut(&[u8], FileType),
+) -> Result<(), Errno> {
     for entry in rustix::fs::Dir::read_from(folder)? {
         let entry = entry?;
-        tell(entry.file_name().to_bytes(), entry.file_type());
+        visit(entry.file_name().to_bytes(), entry.file_type());
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::folder::{FolderEntry, FolderEntryKind, FolderListing, is_version_control};
 use crate::rules::{FolderStanding, RuleOrigin, RuleVerdict};
-use crate::safe_open::{PATH_LIMIT, split_parent, stat_at};
+use crate::safe_open::{MAX_PATH_BYTES, split_parent, stat_at};
 use crate::stat::EntryStat;
 use crate::stat_cache::join_path;
 use crate::workspace::{gap, gap_at};
@@ -80,12 +80,12 @@ impl HiddenLister<'_> {
     }
 
     fn list_at(&mut self, path: &ProjectPath) {
-        let thing = self
+        let entry = self
             .workspace
             .safe_root
             .open_parent(path.as_bytes())
             .and_then(|folder| stat_at(folder.fd.as_fd(), path.file_name()));
-        match thing {
+        match entry {
             Ok(EntryStat::Folder) => {
                 let hidden = self.rules.is_ignored(path, true);
                 self.walk(
@@ -94,7 +94,7 @@ impl HiddenLister<'_> {
                 );
             }
             Ok(EntryStat::File(_) | EntryStat::Link(_)) if !self.rules.is_ignored(path, false) => {}
-            thing => self.add_file(path.clone(), thing),
+            entry => self.add_file(path.clone(), entry),
         }
     }
 
@@ -187,16 +187,16 @@ impl HiddenLister<'_> {
     }
 
     fn add_name(&mut self, folder: &FolderListing, path: ProjectPath) {
-        let thing = if path.as_bytes().len() < PATH_LIMIT {
+        let entry = if path.as_bytes().len() < MAX_PATH_BYTES {
             folder.stat_name(path.file_name())
         } else {
             Err(Errno::NAMETOOLONG)
         };
-        self.add_file(path, thing);
+        self.add_file(path, entry);
     }
 
-    fn add_file(&mut self, path: ProjectPath, thing: Result<EntryStat, Errno>) {
-        match thing {
+    fn add_file(&mut self, path: ProjectPath, entry: Result<EntryStat, Errno>) {
+        match entry {
             Ok(EntryStat::File(_) | EntryStat::Link(_)) if !self.filter.lists_file(&path) => {}
             Ok(EntryStat::File(_) | EntryStat::Link(_))
                 if self.listing.files.len() >= self.limit =>

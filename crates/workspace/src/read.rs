@@ -208,8 +208,8 @@ impl Read for BoundedReader<'_> {
             return Ok(0);
         }
         // One byte more than allowed tells "at the limit" from "past it".
-        let room = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX);
-        let end = buffer.len().min(room);
+        let capacity = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX);
+        let end = buffer.len().min(capacity);
         let read = loop {
             match self.inner.read(&mut buffer[..end]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -6,8 +6,8 @@
 //! As in git, nothing beneath an ignored folder can be taken back in by a
 //! negation; only include patterns reach there.
 //!
-//! Invariant: [`Rules`] built from [`crate::Scan::sources`] answer as the scan
-//! did, because both use [`Ruleset::judge`].
+//! Invariant: [`IgnoreRules`] built from [`crate::ScanResult::sources`] answer as the scan
+//! did, because both use [`GlobalRules::judge`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

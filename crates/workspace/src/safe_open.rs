@@ -19,11 +19,11 @@ use crate::stat::EntryStat;
 /// Maximum bytes of a path: the system takes no longer one in one call, so neither
 /// the user's tools nor a restore could reach it (row 33).
 #[cfg(target_os = "macos")]
-pub(crate) const PATH_LIMIT: usize = 1024;
+pub(crate) const MAX_PATH_BYTES: usize = 1024;
 /// Maximum bytes of a path: the system takes no longer one in one call, so neither
 /// the user's tools nor a restore could reach it (row 33).
 #[cfg(not(target_os = "macos"))]
-pub(crate) const PATH_LIMIT: usize = 4096;
+pub(crate) const MAX_PATH_BYTES: usize = 4096;
 
 /// The root's descriptor, from which everything is opened.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl SafeRoot {
         path: &[u8],
         access: FolderAccess,
     ) -> Result<OpenFolder, Errno> {
-        if path.len() >= PATH_LIMIT {
+        if path.len() >= MAX_PATH_BYTES {
             return Err(Errno::NAMETOOLONG);
         }
         let flags = folder_flags(access);
@@ -110,7 +110,7 @@ impl SafeRoot {
 
     /// Opens the folder that holds `path`, to reach `path` in it.
     pub(crate) fn open_parent(&self, path: &[u8]) -> Result<OpenFolder, Errno> {
-        if path.len() >= PATH_LIMIT {
+        if path.len() >= MAX_PATH_BYTES {
             return Err(Errno::NAMETOOLONG);
         }
         self.open_folder(split_parent(path).0, FolderAccess::Traverse)
@@ -217,17 +217,17 @@ fn folder_flags(access: FolderAccess) -> OFlags {
 
 /// Stats `name` in `folder` without following a symlink.
 pub(crate) fn stat_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<EntryStat, Errno> {
-    stat_at_and_links(folder, name).map(|(thing, _)| thing)
+    stat_at_and_links(folder, name).map(|(entry, _)| entry)
 }
 
-/// Like [`look`]; also returns whether it is a file with other hard links.
+/// Like [`stat_at`]; also returns whether it is a file with other hard links.
 pub(crate) fn stat_at_and_links(
     folder: BorrowedFd<'_>,
     name: &[u8],
 ) -> Result<(EntryStat, bool), Errno> {
     let stat = retry_on_intr(|| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))?;
-    let thing = EntryStat::of(&stat);
-    Ok((thing, matches!(thing, EntryStat::File(_)) && stat.st_nlink > 1))
+    let entry = EntryStat::of(&stat);
+    Ok((entry, matches!(entry, EntryStat::File(_)) && stat.st_nlink > 1))
 }
 
 /// The folder part (empty at the root) and the last name of a path.
@@ -288,7 +288,7 @@ mod tests {
                     assert!(!opens(bad, access), "{bad}");
                 }
             }
-            let too_long = "a/".repeat(PATH_LIMIT / 2);
+            let too_long = "a/".repeat(MAX_PATH_BYTES / 2);
             let error = beneath.open_folder(too_long.as_bytes(), FolderAccess::List).unwrap_err();
             assert_eq!(error, Errno::NAMETOOLONG);
         }

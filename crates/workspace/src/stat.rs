@@ -1,8 +1,8 @@
 //! File metadata: stat, identity of folders, and the racy timestamp.
 //!
-//! Two equal [`Stat`]s mean "not touched in between", save for files written
+//! Two equal [`FileStat`]s mean "not touched in between", save for files written
 //! within one tick of the file system's clock; callers detect those with
-//! [`stamp`].
+//! [`racy_stamp`].
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;

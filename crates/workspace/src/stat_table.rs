@@ -3,7 +3,7 @@
 //! The walk queries folder by folder and then name by name, so that is the order: folders by path,
 //! names by their bytes. Rows are decoded on access only.
 //!
-//! Invariant: [`Flat::from_bytes`] has checked every offset, so no query can leave the table.
+//! Invariant: [`StatTable::from_bytes`] has checked every offset, so no query can leave the table.
 //! That the bytes are those that were written is for the reader of the file to check.
 
 use std::ops::Range;

@@ -21,7 +21,7 @@ use crate::rules::{
     FolderStanding, GlobalRules, IgnoreFileChain, IgnoreReason, IgnoreRules, RuleOrigin,
     RuleVerdict,
 };
-use crate::safe_open::PATH_LIMIT;
+use crate::safe_open::MAX_PATH_BYTES;
 use crate::scan::{IgnoredName, MAX_IGNORED_LISTED, ScanResult, SuspectFile};
 use crate::stat_cache::{CachedNames, CachedStat, join_path};
 use crate::workspace::{gap, gap_at};
@@ -287,13 +287,13 @@ impl WalkWorker<'_> {
 
     /// Stats a file and compares it with the cached stat.
     fn check_file(&mut self, here: &CurrentFolder<'_>, name: &[u8], known: Option<CachedStat>) {
-        let too_long = here.path.len() + 1 + name.len() >= PATH_LIMIT && !here.path.is_empty();
-        let looked =
+        let too_long = here.path.len() + 1 + name.len() >= MAX_PATH_BYTES && !here.path.is_empty();
+        let found =
             if too_long { Err(Errno::NAMETOOLONG) } else { here.folder.stat_name_and_links(name) };
-        if let Ok((_, true)) = looked {
+        if let Ok((_, true)) = found {
             self.walked.scan.linked.push(join_path(here.path, name));
         }
-        match looked.map(|(thing, _)| thing.stat()) {
+        match found.map(|(entry, _)| entry.stat()) {
             Ok(Some(stat)) if known == Some(CachedStat { stat: Some(stat) }) => {}
             Ok(Some(stat)) => {
                 let path = join_path(here.path, name);

@@ -181,15 +181,15 @@ impl Workspace {
     /// Returns `true` if the system says that nothing is at a path.
     pub fn is_gone(&self, path: &ProjectPath) -> bool {
         let folder = self.safe_root.open_parent(path.as_bytes());
-        let thing = folder.and_then(|folder| stat_at(folder.fd.as_fd(), path.file_name()));
-        matches!(thing, Err(Errno::NOENT | Errno::NOTDIR))
+        let entry = folder.and_then(|folder| stat_at(folder.fd.as_fd(), path.file_name()));
+        matches!(entry, Err(Errno::NOENT | Errno::NOTDIR))
     }
 
     /// Returns `true` if a folder is at a path.
     pub fn is_folder(&self, path: &ProjectPath) -> bool {
         let folder = self.safe_root.open_parent(path.as_bytes());
-        let thing = folder.and_then(|folder| stat_at(folder.fd.as_fd(), path.file_name()));
-        matches!(thing, Ok(EntryStat::Folder))
+        let entry = folder.and_then(|folder| stat_at(folder.fd.as_fd(), path.file_name()));
+        matches!(entry, Ok(EntryStat::Folder))
     }
 
     /// Returns the mtime (ns) of a folder, or of the nearest existing one above it: when a name
@@ -236,7 +236,7 @@ impl Workspace {
     }
 
     /// Returns `true` if a folder of Retake's own state lies in the project.
-    pub(crate) fn has_own(&self) -> bool {
+    pub(crate) fn has_own_folder(&self) -> bool {
         self.own_folders.iter().any(|own| own.inside)
     }
 

@@ -1,10 +1,10 @@
 //! Writes the user's files, in small operations that the engine puts in order.
 //!
-//! One operation goes: [`Workspace::may_write`] for every path, then
+//! One operation goes: [`Workspace::check_writable`] for every path, then
 //! [`Workspace::temp_for`] and [`Workspace::stage`] the new contents beside
 //! their targets, [`Workspace::sync_staged`], then per path
 //! [`Workspace::exchange`] (something stands there), [`Workspace::place_new`]
-//! (nothing does) or [`Workspace::take_aside`] (it is to go), and at last
+//! (nothing does) or [`Workspace::move_aside`] (it is to go), and at last
 //! [`Workspace::sync_modes`] and [`Workspace::sync_folders`]. The displaced file has the temp's
 //! name until the engine has verified it and calls [`Workspace::remove_temp`].
 //!

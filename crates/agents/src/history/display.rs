@@ -4,10 +4,28 @@ use retake_model::{MessageRole, Millis, ModelMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::writer::ConversationWriter;
-use super::{Conversation, ReadProblem, block};
-use crate::transcript::unwrap_user_input;
+use super::writer::{ConversationWriter, file_session_id};
+use super::{
+    Conversation, FormatReader, FormatSpec, HistoryFormat, ReadProblem, block, has_element,
+};
+use crate::AgentKind;
+use crate::cline::transcript::unwrap_user_input;
 use crate::wire::{list, text};
+
+pub(super) const FORMAT: FormatSpec = FormatSpec {
+    format: HistoryFormat::UiMessages,
+    name: "ui_messages",
+    counts_like: AgentKind::Cline,
+    is_anthropic: false,
+    matches: |value| {
+        has_element(value, |message| matches!(text(message, "/type"), Some("say" | "ask")))
+    },
+    matches_name: |name| name == "ui_messages.json",
+    session_id: file_session_id,
+    file_name: |_| "ui_messages.json".to_owned(),
+    read: FormatReader::Document(read),
+    write,
+};
 
 /// Maximum characters shown of a command or a list.
 const MAX_SUMMARY_CHARS: usize = 120;
@@ -92,7 +110,7 @@ fn describe_call(call: &Value) -> String {
     let command = command.map(str::to_owned).or_else(|| join_words(list(input, "/command")));
     let patch =
         first(&["/input", "/patchText"]).map(patched_paths).filter(|paths| !paths.is_empty());
-    let about = first(&[
+    let subject = first(&[
         "/file_path",
         "/filePath",
         "/path",
@@ -104,10 +122,10 @@ fn describe_call(call: &Value) -> String {
         "/description",
         "/prompt",
     ]);
-    match (command, patch, about) {
+    match (command, patch, subject) {
         (_, Some(paths), _) => format!("Patch {}", short_first_line(&paths.join(", "))),
         (Some(command), ..) => format!("Run: {}", short_first_line(&command)),
-        (.., Some(about)) => format!("{verb} {}", short_first_line(about)),
+        (.., Some(subject)) => format!("{verb} {}", short_first_line(subject)),
         _ => verb.to_owned(),
     }
 }
@@ -131,7 +149,7 @@ fn short_first_line(text: &str) -> String {
     if start.len() < text.trim().len() { start + "…" } else { start }
 }
 
-pub(super) fn read(document: &Value) -> Conversation {
+fn read(document: &Value) -> Conversation {
     let mut read = Conversation::default();
     for (number, one) in document.as_array().into_iter().flatten().enumerate() {
         match DisplayMessage::deserialize(one) {
@@ -145,12 +163,12 @@ pub(super) fn read(document: &Value) -> Conversation {
     read
 }
 
-pub(super) fn write(pen: &ConversationWriter) -> String {
-    let derived = display_messages(&pen.conversation.messages);
-    let told = &pen.conversation.display;
-    let mut messages = if told.is_empty() { derived } else { told.clone() };
+fn write(writer: &ConversationWriter) -> String {
+    let derived = display_messages(&writer.conversation.messages);
+    let shown = &writer.conversation.display;
+    let mut messages = if shown.is_empty() { derived } else { shown.clone() };
     for message in &mut messages {
-        message.ts.get_or_insert(pen.started_at());
+        message.ts.get_or_insert(writer.started_at());
     }
     // Values that were JSON before are JSON again.
     serde_json::to_string_pretty(&messages).unwrap_or_default() + "\n"

@@ -1,4 +1,4 @@
-//! The formats of a conversation, their names, and format detection.
+//! The formats of a conversation, the list of their rows, and format detection.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,8 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::writer::session_id;
-use crate::wire::{self, list, text};
+use super::Conversation;
+use super::reader::HistoryLineReader;
+use super::writer::ConversationWriter;
+use crate::{AgentKind, claude_code, cline, codex, copilot, gemini, opencode, wire};
 
 /// File format of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -43,100 +45,91 @@ pub enum HistoryFormat {
 #[error("'{0}' is no form of a conversation; these are: {list}", list = format_names())]
 pub struct UnknownFormat(String);
 
+/// The row of each format, in the order of [`HistoryFormat`]. Detection tries them in this order.
+const FORMATS: [&FormatSpec; 8] = [
+    &claude_code::history::FORMAT,
+    &codex::history::FORMAT,
+    &gemini::history::FORMAT,
+    &opencode::history::FORMAT,
+    &copilot::history::FORMAT,
+    &cline::history::FORMAT,
+    &super::api::FORMAT,
+    &super::display::FORMAT,
+];
+
+/// How conversations are read and written in one format.
+pub(crate) struct FormatSpec {
+    pub(crate) format: HistoryFormat,
+    /// The stable name, in commands and in JSON.
+    pub(crate) name: &'static str,
+    /// The agent whose rule decides what counts as a message.
+    pub(crate) counts_like: AgentKind,
+    /// Whether messages consist of Anthropic's blocks.
+    pub(crate) is_anthropic: bool,
+    /// Returns true if a line, or a whole document, is of this format.
+    pub(crate) matches: fn(&Value) -> bool,
+    /// Returns true if a file of this name is probably of this format.
+    pub(crate) matches_name: fn(&str) -> bool,
+    /// Makes the id of a conversation: the dialog's own, if that is valid in this format.
+    pub(crate) session_id: fn(&str) -> String,
+    /// Makes the usual file name of a conversation with this id.
+    pub(crate) file_name: fn(&str) -> String,
+    pub(crate) read: FormatReader,
+    pub(crate) write: fn(&ConversationWriter) -> String,
+}
+
+/// How a file of a format is read.
+#[derive(Clone, Copy)]
+pub(crate) enum FormatReader {
+    /// One JSON document on each line.
+    Lines(HistoryLineReader),
+    /// One JSON document.
+    Document(fn(&Value) -> Conversation),
+}
+
 impl HistoryFormat {
     /// Every form.
-    pub const ALL: [Self; 8] = [
-        Self::ClaudeCode,
-        Self::Codex,
-        Self::Gemini,
-        Self::Opencode,
-        Self::Copilot,
-        Self::Cline,
-        Self::ApiHistory,
-        Self::UiMessages,
-    ];
-
-    /// The stable name, in commands and in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Copilot => "copilot",
-            Self::Cline => "cline",
-            Self::ApiHistory => "api_conversation_history",
-            Self::UiMessages => "ui_messages",
+    pub const ALL: [Self; FORMATS.len()] = {
+        let mut all = [Self::ClaudeCode; FORMATS.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = FORMATS[at].format;
+            assert!(all[at] as usize == at, "rows are in the order of the variants");
+            at += 1;
         }
+        all
+    };
+
+    pub(super) fn spec(self) -> &'static FormatSpec {
+        FORMATS[self as usize]
+    }
+
+    /// Returns the stable name, in commands and in JSON.
+    pub fn as_str(self) -> &'static str {
+        self.spec().name
     }
 
     /// Returns the usual file name of this format.
     ///
     /// Names of Codex and Gemini also hold a time, which here says nothing.
     pub fn file_name(self, dialog: &str) -> String {
-        let id = session_id(self, Some(dialog));
-        match self {
-            Self::ClaudeCode => format!("{id}.jsonl"),
-            Self::Codex => format!("rollout-2000-01-01T00-00-00-{id}.jsonl"),
-            Self::Gemini => format!("session-2000-01-01T00-00-{}.jsonl", &id[..8]),
-            Self::Opencode => format!("{id}.json"),
-            Self::Copilot => "events.jsonl".to_owned(),
-            Self::Cline => format!("{id}.messages.json"),
-            Self::ApiHistory => "api_conversation_history.json".to_owned(),
-            Self::UiMessages => "ui_messages.json".to_owned(),
-        }
+        let FormatSpec { session_id, file_name, .. } = self.spec();
+        file_name(&session_id(dialog))
     }
 
-    /// Returns whether its messages consist of Anthropic's blocks.
+    /// Returns true if its messages consist of Anthropic's blocks.
     pub(super) fn is_anthropic(self) -> bool {
-        matches!(self, Self::ClaudeCode | Self::Cline | Self::ApiHistory)
+        self.spec().is_anthropic
     }
 
-    /// Returns whether a line, or a whole document, is of this form.
+    /// Returns true if a line, or a whole document, is of this form.
     pub(super) fn matches(self, value: &Value) -> bool {
-        let kind = text(value, "/type").unwrap_or_default();
-        let entry =
-            |wanted: fn(&Value) -> bool| value.as_array().is_some_and(|all| all.iter().any(wanted));
-        match self {
-            Self::ClaudeCode => {
-                let named = value.get("sessionId").is_some() || value.get("uuid").is_some();
-                !kind.is_empty() && (named || value.pointer("/message/role").is_some())
-            }
-            Self::Codex => {
-                let kinds =
-                    ["session_meta", "response_item", "event_msg", "compacted", "turn_context"];
-                kinds.contains(&kind) && value.get("payload").is_some_and(Value::is_object)
-            }
-            Self::Gemini => {
-                let header = value.get("sessionId").is_some() && value.get("projectHash").is_some();
-                let message = matches!(kind, "user" | "gemini" | "info" | "error" | "warning")
-                    && value.get("id").is_some()
-                    && value.get("content").is_some();
-                header || message || value.get("$set").is_some()
-            }
-            Self::Copilot => kind.contains('.') && value.get("data").is_some_and(Value::is_object),
-            Self::Opencode => {
-                let message = |one: &Value| one.get("info").is_some() && one.get("parts").is_some();
-                let listed = value.get("messages").is_some_and(Value::is_array);
-                entry(message) || (value.get("info").is_some_and(Value::is_object) && listed)
-            }
-            Self::Cline => {
-                let listed = value.get("messages").is_some_and(Value::is_array);
-                let gemini = Self::Gemini.matches(value);
-                listed
-                    && !gemini
-                    && !list(value, "/messages").iter().any(|one| one.get("info").is_some())
-            }
-            Self::ApiHistory => {
-                entry(|one| one.get("role").is_some() && one.get("content").is_some())
-            }
-            Self::UiMessages => entry(|one| matches!(text(one, "/type"), Some("say" | "ask"))),
-        }
+        (self.spec().matches)(value)
     }
 
-    /// Returns whether a file of this form is one JSON document; else it has one on each line.
-    pub(super) fn is_document(self) -> bool {
-        matches!(self, Self::Opencode | Self::Cline | Self::ApiHistory | Self::UiMessages)
+    /// Returns true if a file of this form is one JSON document; else it has one on each line.
+    fn is_document(self) -> bool {
+        matches!(self.spec().read, FormatReader::Document(_))
     }
 }
 
@@ -154,7 +147,7 @@ impl FromStr for HistoryFormat {
     type Err = UnknownFormat;
 
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        let found = Self::ALL.into_iter().find(|form| form.as_str() == text);
+        let found = Self::ALL.into_iter().find(|format| format.as_str() == text);
         found.ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }
@@ -173,34 +166,30 @@ fn detect_by_content(bytes: &[u8]) -> Option<HistoryFormat> {
 }
 
 /// The form that a document or a line is of.
-fn matching_format(value: &Value, document: bool) -> Option<HistoryFormat> {
+fn matching_format(value: &Value, is_document: bool) -> Option<HistoryFormat> {
     HistoryFormat::ALL
         .into_iter()
-        .find(|form| form.is_document() == document && form.matches(value))
+        .find(|format| format.is_document() == is_document && format.matches(value))
 }
 
 fn detect_by_name(name: &str) -> Option<HistoryFormat> {
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    let stem = name.strip_suffix(".jsonl");
-    match name {
-        "api_conversation_history.json" | "claude_messages.json" => Some(HistoryFormat::ApiHistory),
-        "ui_messages.json" => Some(HistoryFormat::UiMessages),
-        "events.jsonl" => Some(HistoryFormat::Copilot),
-        _ if name.ends_with(".messages.json") => Some(HistoryFormat::Cline),
-        _ if stem.is_none() && name.starts_with("ses_") => Some(HistoryFormat::Opencode),
-        _ => match stem? {
-            stem if stem.starts_with("rollout-") => Some(HistoryFormat::Codex),
-            stem if stem.starts_with("session-") => Some(HistoryFormat::Gemini),
-            stem if stem.starts_with("agent-") || is_uuid(stem) => Some(HistoryFormat::ClaudeCode),
-            _ => None,
-        },
-    }
+    FORMATS.iter().find(|spec| (spec.matches_name)(name)).map(|spec| spec.format)
 }
 
-/// Returns whether a text looks as a UUID does.
-pub(super) fn is_uuid(text: &str) -> bool {
+/// Returns the name of a file with one document on each line, without the extension.
+pub(crate) fn jsonl_stem(name: &str) -> Option<&str> {
+    name.strip_suffix(".jsonl")
+}
+
+/// Returns true if a list has an element like this.
+pub(crate) fn has_element(value: &Value, is_wanted: fn(&Value) -> bool) -> bool {
+    value.as_array().is_some_and(|all| all.iter().any(is_wanted))
+}
+
+/// Returns true if a text looks as a UUID does.
+pub(crate) fn is_uuid(text: &str) -> bool {
     let dash = |at: usize| matches!(at, 8 | 13 | 18 | 23);
-    let fits =
-        |(at, byte): (usize, u8)| if dash(at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
-    text.len() == 36 && text.bytes().enumerate().all(fits)
+    let fits = |at: usize, byte: u8| if dash(at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+    text.len() == 36 && text.bytes().enumerate().all(|(at, byte)| fits(at, byte))
 }

@@ -7,56 +7,50 @@ use retake_model::ModelMessage;
 use serde_json::Value;
 
 use super::reader::{HistoryReader, ModelCursor, ReadPosition, message_fingerprint};
-use super::{claude_code, cline, codex, copilot, gemini, opencode as sessions};
-use crate::AgentKind;
+use super::{Conversation, FormatReader};
 use crate::wire::{self, fingerprint};
+use crate::{AgentKind, opencode};
 
 /// Messages at the end of a document that may change without all being returned again.
 const MUTABLE_TAIL_MESSAGES: usize = 4;
 
 /// Continues reading: `new` are the bytes of the file from [`ModelCursor::offset`] on.
 ///
-/// Only whole lines are consumed. Cline and opencode have one document: there the offset stays 0
-/// and `new` is the whole of it. The form of Cursor's file is not known: of it nothing is read.
+/// Only whole lines are consumed. Of a format that is one document (Cline, opencode) the offset
+/// stays 0 and `new` is the whole of it. Nothing is read of an agent whose format is not known
+/// (Cursor).
 pub fn read_on(
     agent: AgentKind,
     cursor: &ModelCursor,
     new: &[u8],
 ) -> (Vec<(u64, ModelMessage)>, ModelCursor) {
-    let understand = match agent {
-        AgentKind::ClaudeCode => claude_code::read_line,
-        AgentKind::Codex => codex::read_line,
-        AgentKind::Gemini => gemini::read_line,
-        AgentKind::Copilot => copilot::read_line,
-        AgentKind::Cline => {
-            return read_document(cursor, new, |document| cline::read(document).messages);
+    match agent.spec().history.map(|format| format.read) {
+        Some(FormatReader::Lines(read_line)) => {
+            let mut reader = HistoryReader::resume(agent, &cursor.at);
+            reader.read_lines(new, read_line);
+            reader.finish(cursor)
         }
-        AgentKind::Opencode => {
-            return read_document(cursor, new, |document| sessions::read(document).messages);
-        }
-        AgentKind::Cursor => return (Vec::new(), cursor.clone()),
-    };
-    let mut reader = HistoryReader::resume(agent, &cursor.at);
-    reader.read_lines(new, understand);
-    reader.finish(cursor)
+        Some(FormatReader::Document(read)) => read_document(cursor, new, read),
+        None => (Vec::new(), cursor.clone()),
+    }
 }
 
 /// The messages of an opencode session as its SDK returns them, `[{info, parts}]`; the place in the
 /// list is the number.
 pub fn opencode_messages(messages: &Value) -> Vec<ModelMessage> {
-    sessions::read(messages).messages
+    opencode::history::read(messages).messages
 }
 
 fn read_document(
     cursor: &ModelCursor,
     whole: &[u8],
-    read: fn(&Value) -> Vec<ModelMessage>,
+    read: fn(&Value) -> Conversation,
 ) -> (Vec<(u64, ModelMessage)>, ModelCursor) {
     // A document that is just being written is read the next time.
     let Ok(document) = wire::parse(whole) else {
         return (Vec::new(), cursor.clone());
     };
-    let messages = read(&document);
+    let messages = read(&document).messages;
     let before = |places: u64| {
         let places = usize::try_from(places).unwrap_or(usize::MAX);
         let marks: Option<Vec<u64>> =

@@ -16,26 +16,21 @@
 //! - Nothing is cut.
 
 mod api;
-mod block;
-mod claude_code;
-mod cline;
-mod codex;
-mod copilot;
+pub(crate) mod block;
 mod display;
 mod format;
-mod gemini;
 mod live;
-mod opencode;
-mod reader;
-mod writer;
+pub(crate) mod reader;
+pub(crate) mod writer;
 
 use retake_model::{AgentId, Millis, ModelMessage};
 use serde_json::Value;
 
-use crate::{AgentKind, wire};
-use reader::{HistoryReader, ReadPosition};
+use crate::wire;
+use reader::{ConversationHeader, HistoryLineReader, HistoryReader, ReadPosition};
 
 pub use display::{DisplayKind, DisplayMessage, display_messages};
+pub(crate) use format::{FormatReader, FormatSpec, has_element, is_uuid, jsonl_stem};
 pub use format::{HistoryFormat, UnknownFormat, detect_format};
 pub use live::{opencode_messages, read_on};
 pub use reader::ModelCursor;
@@ -86,7 +81,7 @@ pub enum ConversationReadError {
         why: String,
     },
     /// It is something else.
-    #[error("the file is not of the form {0}; name its form, or leave it to be found out")]
+    #[error("the file is not of the form {0}; name its format, or leave it to be found out")]
     OtherForm(HistoryFormat),
 }
 
@@ -105,63 +100,46 @@ impl ConversationReadError {
 ///
 /// Of a file with one document on each line the intact lines are read, and the others are
 /// problems. A list with no messages is a conversation with none.
-pub fn read(form: HistoryFormat, bytes: &[u8]) -> Result<Conversation, ConversationReadError> {
+pub fn read(format: HistoryFormat, bytes: &[u8]) -> Result<Conversation, ConversationReadError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(ConversationReadError::Empty);
     }
-    let understand = match form {
-        HistoryFormat::ClaudeCode => claude_code::read_line,
-        HistoryFormat::Codex => codex::read_line,
-        HistoryFormat::Gemini => gemini::read_line,
-        HistoryFormat::Copilot => copilot::read_line,
-        HistoryFormat::Opencode => return read_document(form, bytes, opencode::read),
-        HistoryFormat::Cline => return read_document(form, bytes, cline::read),
-        HistoryFormat::ApiHistory => return read_document(form, bytes, api::read),
-        HistoryFormat::UiMessages => return read_document(form, bytes, display::read),
-    };
-    read_lines(form, bytes, understand)
+    match format.spec().read {
+        FormatReader::Lines(read_line) => read_lines(format, bytes, read_line),
+        FormatReader::Document(read) => read_document(format, bytes, read),
+    }
 }
 
 /// Writes a conversation; `at` is the time of messages that have none.
-pub fn write(form: HistoryFormat, conversation: &Conversation, at: Millis) -> String {
-    let pen = writer::ConversationWriter::new(form, conversation, at);
-    match form {
-        HistoryFormat::ClaudeCode => claude_code::write(&pen),
-        HistoryFormat::Codex => codex::write(&pen),
-        HistoryFormat::Gemini => gemini::write(&pen),
-        HistoryFormat::Copilot => copilot::write(&pen),
-        HistoryFormat::Opencode => opencode::write(&pen),
-        HistoryFormat::Cline => cline::write(&pen),
-        HistoryFormat::ApiHistory => api::write(&pen),
-        HistoryFormat::UiMessages => display::write(&pen),
-    }
+pub fn write(format: HistoryFormat, conversation: &Conversation, at: Millis) -> String {
+    (format.spec().write)(&writer::ConversationWriter::new(format, conversation, at))
 }
 
 fn read_document(
-    form: HistoryFormat,
+    format: HistoryFormat,
     bytes: &[u8],
-    understand: fn(&Value) -> Conversation,
+    read: fn(&Value) -> Conversation,
 ) -> Result<Conversation, ConversationReadError> {
     let document = parse(bytes, 0)?;
     let empty = document.as_array().is_some_and(Vec::is_empty);
-    if !(empty || form.matches(&document)) {
-        return Err(ConversationReadError::OtherForm(form));
+    if !(empty || format.matches(&document)) {
+        return Err(ConversationReadError::OtherForm(format));
     }
-    Ok(with_display(understand(&document)))
+    Ok(with_display(read(&document)))
 }
 
 fn read_lines(
-    form: HistoryFormat,
+    format: HistoryFormat,
     bytes: &[u8],
-    understand: fn(&mut HistoryReader, &Value),
+    read_line: HistoryLineReader,
 ) -> Result<Conversation, ConversationReadError> {
-    let mut reader = HistoryReader::resume(counting_agent(form), &ReadPosition::default());
+    let mut reader = HistoryReader::resume(format.spec().counts_like, &ReadPosition::default());
     let (mut problems, mut first, mut of_form) = (Vec::new(), None, false);
     for (number, line) in numbered_lines(bytes) {
         match parse(line, number - 1) {
             Ok(value) => {
-                of_form |= form.matches(&value);
-                understand(&mut reader, &value);
+                of_form |= format.matches(&value);
+                read_line(&mut reader, &value);
             }
             Err(error) => {
                 let is_last = line.as_ptr_range().end == bytes.as_ptr_range().end;
@@ -176,12 +154,12 @@ fn read_lines(
         }
     }
     if !of_form {
-        return Err(first.unwrap_or(ConversationReadError::OtherForm(form)));
+        return Err(first.unwrap_or(ConversationReadError::OtherForm(format)));
     }
-    let about = std::mem::take(&mut reader.header);
+    let header = std::mem::take(&mut reader.header);
     let messages = reader.into_messages();
     let conversation = Conversation { messages, problems, ..Conversation::default() };
-    Ok(with_display(conversation.with_header(about)))
+    Ok(with_display(conversation.with_header(header)))
 }
 
 /// The lines that are not blank, with their numbers; a file that is one document is one line.
@@ -194,8 +172,8 @@ fn numbered_lines(bytes: &[u8]) -> Vec<(usize, &[u8])> {
 }
 
 impl Conversation {
-    fn with_header(self, about: reader::ConversationHeader) -> Self {
-        Self { dialog: about.dialog, subagent: about.subagent, cwd: about.cwd, ..self }
+    pub(crate) fn with_header(self, header: ConversationHeader) -> Self {
+        Self { dialog: header.dialog, subagent: header.subagent, cwd: header.cwd, ..self }
     }
 }
 
@@ -221,20 +199,6 @@ fn parse(bytes: &[u8], lines: usize) -> Result<Value, ConversationReadError> {
 
 /// Returns the parser's message without the position.
 fn parser_reason(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    said.split_once(" at line ").map_or(said.clone(), |(reason, _)| reason.to_owned())
-}
-
-/// Returns the agent whose counting rule a format follows.
-fn counting_agent(form: HistoryFormat) -> AgentKind {
-    match form {
-        HistoryFormat::ClaudeCode => AgentKind::ClaudeCode,
-        HistoryFormat::Codex => AgentKind::Codex,
-        HistoryFormat::Gemini => AgentKind::Gemini,
-        HistoryFormat::Opencode => AgentKind::Opencode,
-        HistoryFormat::Copilot => AgentKind::Copilot,
-        HistoryFormat::Cline | HistoryFormat::ApiHistory | HistoryFormat::UiMessages => {
-            AgentKind::Cline
-        }
-    }
+    let message = error.to_string();
+    message.split_once(" at line ").map_or(message.clone(), |(reason, _)| reason.to_owned())
 }

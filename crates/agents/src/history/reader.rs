@@ -3,7 +3,7 @@
 //! What counts as a message, and which lines form one message of the assistant, is decided by
 //! [`crate::transcript`] alone; this adds the blocks, the results, and injected messages.
 //!
-//! Invariant: after [`Position`], nothing refers to a message before it (except by the Gemini ids
+//! Invariant: after [`ReadPosition`], nothing refers to a message before it (except by the Gemini ids
 //! that it holds). So resuming there gives the same messages as reading at once.
 
 use std::collections::BTreeMap;
@@ -28,22 +28,22 @@ const MAX_REMEMBERED_IDS: usize = 512;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelCursor {
-    pub(super) at: ReadPosition,
+    pub(crate) at: ReadPosition,
     /// The fingerprints of the messages after that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) read: Vec<u64>,
+    pub(crate) read: Vec<u64>,
 }
 
 /// Position where reading can resume, with the state needed there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct ReadPosition {
+pub(crate) struct ReadPosition {
     said: TranscriptState,
     /// How many messages there are before this.
-    pub(super) places: u64,
+    pub(crate) places: u64,
     /// Documents: the fingerprint of the messages before this.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) before: Option<u64>,
+    pub(crate) before: Option<u64>,
     /// Gemini: the fingerprints of the last messages' ids, and their places.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ids: Vec<(u64, u64)>,
@@ -51,7 +51,7 @@ pub(super) struct ReadPosition {
 
 impl ReadPosition {
     /// A position in a document, after this many messages.
-    pub(super) fn after_messages(places: u64, before: Option<u64>) -> Self {
+    pub(crate) fn after_messages(places: u64, before: Option<u64>) -> Self {
         Self { places, before, ..Self::default() }
     }
 }
@@ -68,7 +68,7 @@ impl ModelCursor {
     }
 
     /// Returns whether a message is not yet known as it is.
-    pub(super) fn is_new(&self, place: u64, message: &ModelMessage) -> bool {
+    pub(crate) fn is_new(&self, place: u64, message: &ModelMessage) -> bool {
         let known = place.checked_sub(self.at.places).and_then(|at| usize::try_from(at).ok());
         let known = known.and_then(|at| self.read.get(at));
         known.is_none_or(|known| *known != message_fingerprint(message))
@@ -76,22 +76,22 @@ impl ModelCursor {
 }
 
 /// Returns a fingerprint that changes when a message does.
-pub(super) fn message_fingerprint(message: &ModelMessage) -> u64 {
+pub(crate) fn message_fingerprint(message: &ModelMessage) -> u64 {
     let body = serde_json::to_string(message).unwrap_or_default();
     fingerprint(&format!("{:?}{body}", message.index))
 }
 
 /// Dialog, subagent and folder of a conversation, as the file says.
 #[derive(Default)]
-pub(super) struct ConversationHeader {
-    pub(super) dialog: Option<String>,
-    pub(super) subagent: Option<AgentId>,
-    pub(super) cwd: Option<String>,
+pub(crate) struct ConversationHeader {
+    pub(crate) dialog: Option<String>,
+    pub(crate) subagent: Option<AgentId>,
+    pub(crate) cwd: Option<String>,
 }
 
 impl ConversationHeader {
     /// Fills the missing values from a line.
-    pub(super) fn fill_from(&mut self, line: &Value, dialog: &str, cwd: &str) {
+    pub(crate) fn fill_from(&mut self, line: &Value, dialog: &str, cwd: &str) {
         fill_missing(&mut self.dialog, line, dialog);
         fill_missing(&mut self.cwd, line, cwd);
     }
@@ -109,8 +109,11 @@ struct LastReply {
     place: u64,
 }
 
+/// Reads one line.
+pub(crate) type HistoryLineReader = fn(&mut HistoryReader, &Value);
+
 /// State of one read.
-pub(super) struct HistoryReader {
+pub(crate) struct HistoryReader {
     counter: MessageCounter,
     next_place: u64,
     ids: Vec<(u64, u64)>,
@@ -124,11 +127,11 @@ pub(super) struct HistoryReader {
     /// Codex: the place of a person's words that were not counted yet.
     prompt_place: Option<u64>,
     messages: BTreeMap<u64, ModelMessage>,
-    pub(super) header: ConversationHeader,
+    pub(crate) header: ConversationHeader,
 }
 
 impl HistoryReader {
-    pub(super) fn resume(agent: AgentKind, position: &ReadPosition) -> Self {
+    pub(crate) fn resume(agent: AgentKind, position: &ReadPosition) -> Self {
         Self {
             counter: MessageCounter::resume(agent, position.said.clone()),
             next_place: position.places,
@@ -144,10 +147,10 @@ impl HistoryReader {
     }
 
     /// Reads the complete lines; others are skipped.
-    pub(super) fn read_lines(&mut self, new: &[u8], understand: fn(&mut Self, &Value)) {
+    pub(crate) fn read_lines(&mut self, new: &[u8], read_line: HistoryLineReader) {
         for line in complete_lines(new) {
             if let Ok(parsed) = wire::parse(line) {
-                understand(self, &parsed);
+                read_line(self, &parsed);
             }
             self.counter.advance(line.len());
             self.line_start = self.position();
@@ -155,7 +158,7 @@ impl HistoryReader {
     }
 
     /// Returns the messages that are new or have grown since the cursor, and the next cursor.
-    pub(super) fn finish(self, cursor: &ModelCursor) -> (Vec<(u64, ModelMessage)>, ModelCursor) {
+    pub(crate) fn finish(self, cursor: &ModelCursor) -> (Vec<(u64, ModelMessage)>, ModelCursor) {
         let read = self
             .messages
             .range(self.resume_at.places..)
@@ -166,22 +169,22 @@ impl HistoryReader {
     }
 
     /// Every message, in order.
-    pub(super) fn into_messages(self) -> Vec<ModelMessage> {
+    pub(crate) fn into_messages(self) -> Vec<ModelMessage> {
         self.messages.into_values().collect()
     }
 
     /// Counts a line; returns the message that it belongs to.
-    pub(super) fn count_line(&mut self, line: &Value) -> Option<TranscriptMessage> {
+    pub(crate) fn count_line(&mut self, line: &Value) -> Option<TranscriptMessage> {
         self.counter.count_line(line)
     }
 
     /// Claude Code: whether a line is of another conversation than the file.
-    pub(super) fn is_foreign(&self, line: &Value) -> bool {
+    pub(crate) fn is_foreign(&self, line: &Value) -> bool {
         self.counter.state().is_foreign(line)
     }
 
     /// Adds a message of the user's side.
-    pub(super) fn add_user(
+    pub(crate) fn add_user(
         &mut self,
         content: Vec<Value>,
         ts: Option<Millis>,
@@ -197,7 +200,7 @@ impl HistoryReader {
     }
 
     /// Adds a summary of the messages before it.
-    pub(super) fn add_summary(&mut self, content: Vec<Value>, ts: Option<Millis>) -> u64 {
+    pub(crate) fn add_summary(&mut self, content: Vec<Value>, ts: Option<Millis>) -> u64 {
         self.add_message(ModelMessage {
             role: MessageRole::User,
             content,
@@ -208,7 +211,7 @@ impl HistoryReader {
     }
 
     /// Adds a part of the assistant's message with this index.
-    pub(super) fn add_assistant(
+    pub(crate) fn add_assistant(
         &mut self,
         index: u64,
         content: Vec<Value>,
@@ -231,7 +234,7 @@ impl HistoryReader {
     }
 
     /// Adds tool results for the assistant's last message: one message for all of them.
-    pub(super) fn add_results(&mut self, content: Vec<Value>, ts: Option<Millis>) -> u64 {
+    pub(crate) fn add_results(&mut self, content: Vec<Value>, ts: Option<Millis>) -> u64 {
         let place = self.results_place.unwrap_or_else(|| self.add_user(vec![], ts, None));
         self.results_place = Some(place);
         self.set_results(place, content);
@@ -239,7 +242,7 @@ impl HistoryReader {
     }
 
     /// Sets results in the message at this place; a call has one result, and the last one counts.
-    pub(super) fn set_results(&mut self, place: u64, content: Vec<Value>) {
+    pub(crate) fn set_results(&mut self, place: u64, content: Vec<Value>) {
         // Rewritten earlier messages have their results already.
         if place < self.resume_at.places {
             return;
@@ -258,12 +261,12 @@ impl HistoryReader {
     }
 
     /// Codex: adds the person's text, to be counted by an event that follows.
-    pub(super) fn add_prompt(&mut self, content: Vec<Value>, ts: Option<Millis>) {
+    pub(crate) fn add_prompt(&mut self, content: Vec<Value>, ts: Option<Millis>) {
         self.prompt_place = Some(self.add_user(content, ts, None));
     }
 
     /// Codex: assigns the index that an event gives to the pending text.
-    pub(super) fn assign_index(&mut self, spoken: &TranscriptMessage) {
+    pub(crate) fn assign_index(&mut self, spoken: &TranscriptMessage) {
         let Some(place) = self.prompt_place.filter(|_| spoken.by == Speaker::User) else { return };
         let is_it = |message: &ModelMessage| {
             let words = texts(&Value::Array(message.content.clone())).join("\n");
@@ -276,13 +279,13 @@ impl HistoryReader {
     }
 
     /// Gemini: the place of the message with this id.
-    pub(super) fn place_of_id(&self, id: &str) -> Option<u64> {
+    pub(crate) fn place_of_id(&self, id: &str) -> Option<u64> {
         let id = fingerprint(id);
         self.ids.iter().rev().find(|(known, _)| *known == id).map(|(_, place)| *place)
     }
 
     /// Gemini: remembers the place of the message with this id.
-    pub(super) fn remember_id(&mut self, id: &str, place: u64) {
+    pub(crate) fn remember_id(&mut self, id: &str, place: u64) {
         if self.ids.len() >= MAX_REMEMBERED_IDS {
             self.ids.remove(0);
         }
@@ -290,17 +293,17 @@ impl HistoryReader {
     }
 
     /// Gemini: puts a message that was written again into its place.
-    pub(super) fn replace(&mut self, place: u64, message: ModelMessage) {
+    pub(crate) fn replace(&mut self, place: u64, message: ModelMessage) {
         self.messages.insert(place, message);
     }
 
     /// Returns whether the assistant's last message is at this place.
-    pub(super) fn is_last_reply(&self, place: u64) -> bool {
+    pub(crate) fn is_last_reply(&self, place: u64) -> bool {
         self.last_reply.as_ref().is_some_and(|turn| turn.place == place)
     }
 
     /// The next message.
-    pub(super) fn add_message(&mut self, message: ModelMessage) -> u64 {
+    pub(crate) fn add_message(&mut self, message: ModelMessage) -> u64 {
         let place = self.next_place;
         self.next_place = place.saturating_add(1);
         let of_assistant = message.role == MessageRole::Assistant;

@@ -32,7 +32,7 @@ impl HookCommand {
         Ok(Self { program: text(program)?, home: home.map(text).transpose()? })
     }
 
-    pub(super) fn from_text(program: String, home: Option<String>) -> Self {
+    pub(crate) fn from_text(program: String, home: Option<String>) -> Self {
         Self { program, home }
     }
 
@@ -52,7 +52,7 @@ impl HookCommand {
     }
 
     /// The line without the part that makes its failure harmless.
-    pub(super) fn bare_shell_line(&self, agent: AgentKind, event: Option<&str>) -> String {
+    pub(crate) fn bare_shell_line(&self, agent: AgentKind, event: Option<&str>) -> String {
         let home = self.home.as_deref();
         let home =
             home.map_or_else(String::new, |home| format!("RETAKE_HOME={} ", shell_quote(home)));

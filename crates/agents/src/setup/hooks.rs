@@ -15,46 +15,13 @@ use self::tree::{
     handler_positions, last_property, split_bom,
 };
 use super::command::{HookCommand, HookOwner, recognise_hook};
+use super::hook_file::{DisableSwitch, HookEventSpec, HookFileSpec};
 use super::literal::{JsonLiteral, JsonStyle, json_string, render_property};
 use super::splice::JsonContainer;
 use super::{FoundHooks, SetupError};
-use crate::AgentKind;
 
 /// Maximum edits of one file; a fault here must not become an endless loop.
 const MAX_EDITS: usize = 1000;
-
-/// One event that Retake wants to hear of.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HookEventSpec {
-    pub(super) name: &'static str,
-    /// For which tools, where the agent asks for it.
-    pub(super) matcher: Option<&'static str>,
-    /// How long the agent waits, in its own unit.
-    pub(super) timeout: u32,
-}
-
-/// The shape of an agent's hook file.
-#[derive(Clone, Copy, Debug)]
-pub struct HookFileSpec {
-    pub(super) agent: AgentKind,
-    pub(super) events: &'static [HookEventSpec],
-    /// Handlers lie in groups with a matcher, not directly in the event's list.
-    pub(super) grouped: bool,
-    /// The key of a handler's command line.
-    pub(super) command_key: &'static str,
-    /// The key of a handler's timeout.
-    pub(super) timeout_key: &'static str,
-    /// What a handler has besides.
-    pub(super) extra_keys: &'static [(&'static str, &'static str)],
-    /// Whether the file must have a version.
-    pub(super) versioned: bool,
-    /// Whether the event is named in the command, because some payloads do not name it.
-    pub(super) names_event: bool,
-    /// The setting that turns all hooks off, and its value then.
-    pub(super) disable_switch: Option<(&'static [&'static str], bool)>,
-    /// The setting that lists single hooks that are off.
-    pub(super) disabled_list: &'static [&'static str],
-}
 
 impl HookFileSpec {
     /// The file's text with our hooks in it; `None` is no file.
@@ -90,11 +57,11 @@ impl HookFileSpec {
         if body.trim().is_empty() {
             return Ok(Some(text.to_owned()));
         }
-        let kept = before.and_then(|before| PreexistingKeys::from_text(split_bom(before).1));
-        let kept = kept.unwrap_or_default();
+        let preexisting = before.and_then(|before| PreexistingKeys::from_text(split_bom(before).1));
+        let preexisting = preexisting.unwrap_or_default();
         let mut body = body.to_owned();
         for edits in 0..MAX_EDITS {
-            match self.next_removal(&body, &kept, own)? {
+            match self.next_removal(&body, &preexisting, own)? {
                 Some(next) => body = next,
                 None if edits > 0 && before.is_none() && self.is_only_version(&body)? => {
                     return Ok(None);
@@ -135,8 +102,8 @@ impl HookFileSpec {
     }
 
     /// The handlers of the file as `is_wanted` (given whether it is ours) says, for
-    /// [`super::codex_trust`].
-    pub(super) fn handlers(
+    /// [`crate::codex::trust`].
+    pub(crate) fn handlers(
         &self,
         text: &str,
         own: Option<&HookCommand>,
@@ -144,19 +111,20 @@ impl HookFileSpec {
     ) -> Result<Vec<HandlerEntry>, SetupError> {
         let (_, body) = split_bom(text);
         let root = JsonRoot::parse(body)?;
-        let wanted = |place: &HandlerPosition<'_>| is_wanted(self.command_at(place, own).is_some());
-        let handler = |place: HandlerPosition<'_>| {
-            let group = place.group().range();
+        let wanted =
+            |position: &HandlerPosition<'_>| is_wanted(self.command_at(position, own).is_some());
+        let handler = |position: HandlerPosition<'_>| {
+            let group = position.group().range();
             HandlerEntry {
-                event: place.event.name.as_str().to_owned(),
-                group_at: place.group_at,
-                handler_at: place.handler_at,
+                event: position.event.name.as_str().to_owned(),
+                group_at: position.group_at,
+                handler_at: position.handler_at,
                 group: body[group.start..group.end].to_owned(),
-                text: place.handler().range().text(body).to_owned(),
+                text: position.handler().range().text(body).to_owned(),
             }
         };
-        let places = handler_positions(&root.object, self.grouped);
-        Ok(places.into_iter().filter(wanted).map(handler).collect())
+        let positions = handler_positions(&root.object, self.grouped);
+        Ok(positions.into_iter().filter(wanted).map(handler).collect())
     }
 
     fn next_addition(
@@ -226,13 +194,13 @@ impl HookFileSpec {
     fn next_removal(
         &self,
         text: &str,
-        kept: &PreexistingKeys,
+        preexisting: &PreexistingKeys,
         own: Option<&HookCommand>,
     ) -> Result<Option<String>, SetupError> {
         let root = JsonRoot::parse(text)?;
         let ours = self.own_handlers(&root.object, own);
         let next = ours.iter().find(|one| one.call.is_some());
-        Ok(next.map(|ours| ours.position.remove_from(text, &root.object, kept)))
+        Ok(next.map(|ours| ours.position.remove_from(text, &root.object, preexisting)))
     }
 
     /// All handlers that call us.
@@ -241,20 +209,20 @@ impl HookFileSpec {
         root: &'t Object<'t>,
         own: Option<&HookCommand>,
     ) -> Vec<RetakeHandler<'t>> {
-        let ours = |place: HandlerPosition<'t>| {
-            let (command, call) = self.command_at(&place, own)?;
+        let ours = |position: HandlerPosition<'t>| {
+            let (command, call) = self.command_at(&position, own)?;
             let call = if let HookOwner::Ours(call) = call { Some(call) } else { None };
-            Some(RetakeHandler { position: place, command, call })
+            Some(RetakeHandler { position, command, call })
         };
         handler_positions(root, self.grouped).into_iter().filter_map(ours).collect()
     }
 
     fn command_at<'t>(
         &self,
-        place: &HandlerPosition<'t>,
+        position: &HandlerPosition<'t>,
         own: Option<&HookCommand>,
     ) -> Option<(&'t StringLit<'t>, HookOwner)> {
-        let (_, command) = last_property(place.handler().as_object()?, self.command_key)?;
+        let (_, command) = last_property(position.handler().as_object()?, self.command_key)?;
         let text = command.value.as_string_lit()?;
         Some((text, recognise_hook(&text.value, self.agent, own)?))
     }
@@ -296,10 +264,10 @@ impl HookFileSpec {
             })?;
             Some(&last_property(folder, key)?.1.value)
         };
-        let (path, off) = self.disable_switch?;
-        if setting(path).and_then(|value| value.as_boolean_lit()).is_some_and(|is| is.value == off)
-        {
-            return Some(format!("{} is {off}", path.join(".")));
+        let DisableSwitch { path, off_value } = self.disable_switch?;
+        let value = setting(path).and_then(|value| value.as_boolean_lit());
+        if value.is_some_and(|value| value.value == off_value) {
+            return Some(format!("{} is {off_value}", path.join(".")));
         }
         let names = setting(self.disabled_list)?.as_array()?;
         let is_ours = |name: &Value<'_>| {
@@ -323,16 +291,16 @@ impl HookFileSpec {
     }
 }
 
-/// A handler in a file, for [`super::codex_trust`].
+/// A handler in a file, for [`crate::codex::trust`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HandlerEntry {
-    pub(super) event: String,
-    pub(super) group_at: usize,
-    pub(super) handler_at: usize,
+pub(crate) struct HandlerEntry {
+    pub(crate) event: String,
+    pub(crate) group_at: usize,
+    pub(crate) handler_at: usize,
     /// The JSON of its group.
-    pub(super) group: String,
+    pub(crate) group: String,
     /// Its own JSON.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 /// The handlers that call us and that the agent runs for an event.

@@ -98,6 +98,6 @@ fn render_bracketed<T>(
 }
 
 /// A JSON string.
-pub(super) fn json_string(text: &str) -> String {
+pub(crate) fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

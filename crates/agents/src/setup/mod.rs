@@ -6,25 +6,27 @@
 //! Invariants: foreign text keeps its bytes; adding is idempotent; a file that is not ours or
 //! cannot be parsed is an error, never overwritten.
 
-pub mod codex_trust;
 mod command;
-mod hooks;
-mod literal;
-mod places;
-mod script;
-mod shapes;
+pub(crate) mod hook_file;
+pub(crate) mod hooks;
+pub(crate) mod literal;
+pub(crate) mod own_file;
 mod shell;
 mod splice;
+mod targets;
 
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::AgentKind;
+use crate::cline::setup as cline_script;
+use crate::opencode::setup as opencode_plugin;
 
+pub use crate::codex::trust as codex_trust;
 pub use command::{HookCommand, HookOwner, recognise_hook};
-pub use hooks::HookFileSpec;
-pub use places::{
+pub use hook_file::HookFileSpec;
+pub(crate) use targets::{ConfigFolder, SetupFiles, SetupSpec};
+pub use targets::{
     ConfigFolders, SetupLevel, SetupTarget, config_folder, disable_switch_files, program_names,
     setup_targets,
 };
@@ -111,8 +113,8 @@ impl SetupFileKind {
     pub fn add(self, text: Option<&str>, command: &HookCommand) -> Result<String, SetupError> {
         match self {
             Self::Hooks(hooks) => hooks.add(text, command),
-            Self::Plugin => script::add_plugin(text, command),
-            Self::Script(event) => script::add_script(text, event, command),
+            Self::Plugin => opencode_plugin::add_plugin(text, command),
+            Self::Script(event) => cline_script::add_script(text, event, command),
         }
     }
 
@@ -124,16 +126,19 @@ impl SetupFileKind {
         before: Option<&str>,
         own: Option<&HookCommand>,
     ) -> Result<Option<String>, SetupError> {
-        let agent =
-            if matches!(self, Self::Plugin) { AgentKind::Opencode } else { AgentKind::Cline };
+        let is_untouched = match self {
+            Self::Hooks(_) => false,
+            Self::Plugin => opencode_plugin::PLUGIN.is_untouched(text),
+            Self::Script(_) => cline_script::SCRIPT.is_untouched(text),
+        };
         match self {
             Self::Hooks(hooks) => hooks.remove(text, before, own),
-            Self::Plugin | Self::Script(_) if script::is_untouched(text, agent) => {
-                // Wholly ours, so it goes, unless something else had the name.
+            // Wholly ours, so it goes, unless something else had the name.
+            _ if is_untouched => {
                 Ok(before.filter(|before| !before.trim().is_empty()).map(str::to_owned))
             }
-            Self::Plugin => script::remove_plugin(text),
-            Self::Script(_) => Ok(script::remove_script(text, own)),
+            Self::Plugin => opencode_plugin::remove_plugin(text),
+            Self::Script(_) => Ok(cline_script::remove_script(text, own)),
         }
     }
 
@@ -141,8 +146,8 @@ impl SetupFileKind {
     pub fn find(self, text: &str, own: Option<&HookCommand>) -> Result<FoundHooks, SetupError> {
         match self {
             Self::Hooks(hooks) => hooks.find(text, own),
-            Self::Plugin => Ok(script::find_plugin(text)),
-            Self::Script(_) => Ok(script::find_script(text, own)),
+            Self::Plugin => Ok(opencode_plugin::find_plugin(text)),
+            Self::Script(_) => Ok(cline_script::find_script(text, own)),
         }
     }
 }

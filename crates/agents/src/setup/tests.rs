@@ -300,6 +300,5 @@ fn folders_follow_the_environment() {
 }
 
 mod calls;
-mod codex;
+mod own_files;
 mod random;
-mod whole;

@@ -16,27 +16,17 @@
 //! - Lines that are not understood are passed over. Reading in any slices gives the same messages
 //!   as reading at once.
 
-mod claude_code;
-mod cline;
-mod codex;
-mod copilot;
-mod gemini;
-mod opencode;
-
-use std::collections::BTreeMap;
+mod parser;
 
 use retake_model::{AgentId, CallId, CalledTool, DialogId, Event, EventKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::codex::transcript::CountedPrompt;
 use crate::parse::{EventSource, Subagent};
 use crate::{AgentKind, wire};
 
-pub(crate) use cline::unwrap_user_input;
-pub(crate) use opencode::{
-    is_synthetic as opencode_added, parse_messages as opencode_messages,
-    spoken_text as opencode_words,
-};
+pub(crate) use parser::{MessageCounter, TranscriptParser, complete_lines};
 
 /// Maximum bytes kept of a message's text.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
@@ -52,9 +42,9 @@ const MAX_CALL_ID_BYTES: usize = 512;
 #[serde(default)]
 pub struct TranscriptCursor {
     #[serde(flatten)]
-    state: TranscriptState,
+    pub(crate) state: TranscriptState,
     #[serde(skip_serializing_if = "Option::is_none")]
-    read: Option<ReadAhead>,
+    pub(crate) read: Option<ReadAhead>,
 }
 
 /// Position of a reader, with the state that it needs there.
@@ -62,37 +52,26 @@ pub struct TranscriptCursor {
 #[serde(default)]
 pub(crate) struct TranscriptState {
     offset: u64,
-    messages: u64,
+    pub(crate) messages: u64,
     /// Claude Code: whether this is the file of a subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sidechain: Option<bool>,
+    pub(crate) sidechain: Option<bool>,
     /// Codex: the message that the next event may repeat in its other form.
     #[serde(skip_serializing_if = "Option::is_none")]
-    echo: Option<codex::CountedPrompt>,
+    pub(crate) echo: Option<CountedPrompt>,
     /// Gemini: the fingerprints of the last messages' ids, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    ids: Vec<u64>,
+    pub(crate) ids: Vec<u64>,
 }
 
 /// Messages that were read beyond the state, and will be read again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct ReadAhead {
+pub(crate) struct ReadAhead {
     /// How many messages there were in all.
-    messages: u64,
+    pub(crate) messages: u64,
     /// Which of them may grow, and the fingerprint of what it was.
-    grows: u64,
-    was: u64,
-}
-
-/// A message that may still grow.
-struct OpenMessage {
-    /// Lines with the same key are of the same message.
-    key: u64,
-    /// The next line begins another message, but calls may still be added.
-    is_over: bool,
-    spoken: TranscriptMessage,
-    /// Where it begins.
-    resume_at: TranscriptState,
+    pub(crate) grows: u64,
+    pub(crate) was: u64,
 }
 
 impl TranscriptCursor {
@@ -142,39 +121,39 @@ impl TranscriptMessage {
         self.event_from(&EventSource { kind, dialog: dialog.clone(), subagent, cwd: None })
     }
 
-    pub(crate) fn event_from(&self, voice: &EventSource) -> Event {
+    pub(crate) fn event_from(&self, source: &EventSource) -> Event {
         let text = self.text.clone();
         let what = match self.by {
             Speaker::User => EventKind::UserMessage { text },
             Speaker::Assistant => EventKind::AssistantMessage { text, calls: self.calls.clone() },
         };
-        Event { message_index: Some(self.index), ..voice.event(what) }
+        Event { message_index: Some(self.index), ..source.event(what) }
     }
 
-    fn new(index: u64, by: Speaker) -> Self {
+    pub(crate) fn new(index: u64, by: Speaker) -> Self {
         Self { index, by, text: String::new(), calls: Vec::new() }
     }
 
     /// Returns a fingerprint that changes when the message grows.
-    fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let calls = self.calls.iter().filter_map(|called| called.call.as_ref());
         let ids: Vec<&str> = calls.map(|call| call.0.as_str()).collect();
         wire::fingerprint(&format!("{}\0{}\0{}", self.text, self.calls.len(), ids.join("\0")))
     }
 
     /// Adds a part of the text, on a line of its own.
-    fn add_text(&mut self, part: &str) {
+    pub(crate) fn add_text(&mut self, part: &str) {
         if part.is_empty() || self.text.len() >= MAX_TEXT_BYTES {
             return;
         }
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        let room = MAX_TEXT_BYTES - self.text.len();
-        self.text.push_str(utf8_prefix(part, room));
+        let capacity = MAX_TEXT_BYTES - self.text.len();
+        self.text.push_str(utf8_prefix(part, capacity));
     }
 
-    fn add_call(&mut self, call: CalledTool) {
+    pub(crate) fn add_call(&mut self, call: CalledTool) {
         let long = call.call.as_ref().is_some_and(|id| id.0.len() > MAX_CALL_ID_BYTES);
         let known = call.call.is_some() && self.calls.iter().any(|other| other.call == call.call);
         if !long && !known && self.calls.len() < MAX_CALLS_PER_MESSAGE {
@@ -184,78 +163,71 @@ impl TranscriptMessage {
 }
 
 /// Returns the longest prefix of a text that fits into this many bytes.
-fn utf8_prefix(text: &str, room: usize) -> &str {
-    let fits = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+fn utf8_prefix(text: &str, capacity: usize) -> &str {
+    let fits = (0..=capacity.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..fits.unwrap_or(0)]
 }
 
 /// A call that hooks know by its id; then the id is enough.
-fn call_by_id(id: &str) -> CalledTool {
+pub(crate) fn call_by_id(id: &str) -> CalledTool {
     CalledTool { call: Some(CallId::from(id)), tool: None, input: Value::Null }
+}
+
+/// Where the messages of an agent come from.
+pub(crate) enum TranscriptSource {
+    /// A file with one JSON document on each line.
+    Lines(LineParser),
+    /// A file that is one document, rewritten whole.
+    Document {
+        /// Reads the document; the cursor's offset stays 0.
+        read: DocumentReader,
+        /// Reads one message of it.
+        parse_message: LineParser,
+    },
+    /// The agent's hooks send the messages.
+    Hooks(LineParser),
+    /// The format is not known.
+    Unknown,
+}
+
+/// Reads a line, or a message of a document.
+pub(crate) type LineParser = fn(&mut TranscriptParser, &Value);
+
+/// Reads a document, given a parser at the cursor's state.
+pub(crate) type DocumentReader = fn(TranscriptParser, &TranscriptCursor, &[u8]) -> TranscriptRead;
+
+/// The messages that are new or have grown, and the next cursor.
+pub(crate) type TranscriptRead = (Vec<TranscriptMessage>, TranscriptCursor);
+
+impl TranscriptSource {
+    /// Returns the parser for a line, or for a message of a document.
+    fn line_parser(&self) -> LineParser {
+        match self {
+            Self::Lines(parse)
+            | Self::Document { parse_message: parse, .. }
+            | Self::Hooks(parse) => *parse,
+            Self::Unknown => |_, _| {},
+        }
+    }
 }
 
 /// Continues reading: `new` are the bytes of the file from [`TranscriptCursor::offset`] on.
 ///
-/// Cline's file is one JSON document: there the offset stays 0 and `new` is the whole file.
-/// opencode sends its conversation with the hook, and the format of Cursor's file is not known:
-/// these are not read.
+/// Of an agent whose file is one JSON document (Cline), the offset stays 0 and `new` is the whole
+/// file. Nothing is read of an agent whose hooks send the conversation (opencode), or whose format
+/// is not known (Cursor).
 pub fn read(
     agent: AgentKind,
     cursor: &TranscriptCursor,
     new: &[u8],
 ) -> (Vec<TranscriptMessage>, TranscriptCursor) {
-    let mut reader = TranscriptParser::resume(cursor.state.clone());
-    match agent {
-        AgentKind::ClaudeCode | AgentKind::Codex | AgentKind::Gemini | AgentKind::Copilot => {
-            reader.read_lines(new, line_parser(agent));
-        }
-        AgentKind::Cline => return cline::read_document(reader, cursor, new),
-        AgentKind::Opencode | AgentKind::Cursor => {}
+    let mut parser = TranscriptParser::resume(cursor.state.clone());
+    match agent.spec().transcript {
+        TranscriptSource::Lines(parse_line) => parser.read_lines(new, parse_line),
+        TranscriptSource::Document { read, .. } => return read(parser, cursor, new),
+        TranscriptSource::Hooks(_) | TranscriptSource::Unknown => {}
     }
-    reader.finish(cursor)
-}
-
-/// Returns the parser for a line of this agent, or a message of its document.
-fn line_parser(agent: AgentKind) -> fn(&mut TranscriptParser, &Value) {
-    match agent {
-        AgentKind::ClaudeCode => claude_code::read_line,
-        AgentKind::Codex => codex::read_line,
-        AgentKind::Gemini => gemini::read_line,
-        AgentKind::Copilot => copilot::read_line,
-        AgentKind::Cline => cline::read_message,
-        AgentKind::Opencode => opencode::read_message,
-        AgentKind::Cursor => |_, _| {},
-    }
-}
-
-/// Counts messages for readers that need more of a file than its text: one rule for both.
-pub(crate) struct MessageCounter {
-    reader: TranscriptParser,
-    parse_line: fn(&mut TranscriptParser, &Value),
-}
-
-impl MessageCounter {
-    /// From this state on.
-    pub(crate) fn resume(agent: AgentKind, state: TranscriptState) -> Self {
-        Self { reader: TranscriptParser::resume(state), parse_line: line_parser(agent) }
-    }
-
-    /// Returns the message that a line belongs to, as far as it is complete.
-    pub(crate) fn count_line(&mut self, line: &Value) -> Option<TranscriptMessage> {
-        self.reader.messages.clear();
-        (self.parse_line)(&mut self.reader, line);
-        self.reader.messages.pop_last().map(|(_, spoken)| spoken)
-    }
-
-    /// Advances past a line of this many bytes.
-    pub(crate) fn advance(&mut self, bytes: usize) {
-        self.reader.state.advance(bytes);
-    }
-
-    /// Returns the current state.
-    pub(crate) fn state(&self) -> &TranscriptState {
-        &self.reader.state
-    }
+    parser.finish(cursor)
 }
 
 impl TranscriptState {
@@ -271,101 +243,6 @@ impl TranscriptState {
 
     fn advance(&mut self, bytes: usize) {
         self.offset = self.offset.saturating_add(bytes as u64);
-    }
-}
-
-/// Returns the complete lines, each with its line end.
-pub(crate) fn complete_lines(new: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let whole = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    new[..whole].split_inclusive(|byte| *byte == b'\n')
-}
-
-/// State of one read.
-struct TranscriptParser {
-    state: TranscriptState,
-    /// The last message of the assistant, if its next lines would be part of it.
-    open: Option<OpenMessage>,
-    /// What is new or has grown, by index.
-    messages: BTreeMap<u64, TranscriptMessage>,
-}
-
-impl TranscriptParser {
-    fn resume(state: TranscriptState) -> Self {
-        Self { state, open: None, messages: BTreeMap::new() }
-    }
-
-    fn read_lines(&mut self, new: &[u8], understand: fn(&mut Self, &Value)) {
-        for line in complete_lines(new) {
-            if let Ok(parsed) = wire::parse(line) {
-                understand(self, &parsed);
-            }
-            self.state.advance(line.len());
-        }
-    }
-
-    /// Returns the messages that are new or have grown since the cursor, and the next cursor.
-    fn finish(mut self, cursor: &TranscriptCursor) -> (Vec<TranscriptMessage>, TranscriptCursor) {
-        if let Some(read) = &cursor.read {
-            let has_grown = |spoken: &TranscriptMessage| {
-                spoken.index == read.grows && spoken.fingerprint() != read.was
-            };
-            self.messages.retain(|index, spoken| *index >= read.messages || has_grown(spoken));
-        }
-        let next = match self.open {
-            None => TranscriptCursor { state: self.state, read: None },
-            Some(OpenMessage { spoken, resume_at: begins, .. }) => {
-                let (grows, was) = (spoken.index, spoken.fingerprint());
-                let read = ReadAhead { messages: self.state.messages, grows, was };
-                TranscriptCursor { state: begins, read: Some(read) }
-            }
-        };
-        (self.messages.into_values().collect(), next)
-    }
-
-    /// The next message, empty.
-    fn next_message(&mut self, by: Speaker) -> TranscriptMessage {
-        let index = self.state.messages;
-        self.state.messages = index.saturating_add(1);
-        TranscriptMessage::new(index, by)
-    }
-
-    /// Adds a message that is complete.
-    fn add_message(&mut self, by: Speaker, text: &str, calls: Vec<CalledTool>) {
-        let spoken = self.next_message(by);
-        self.set_message(spoken, text, calls);
-    }
-
-    /// Gives a message its text and calls.
-    fn set_message(&mut self, mut spoken: TranscriptMessage, text: &str, calls: Vec<CalledTool>) {
-        spoken.add_text(text);
-        for call in calls {
-            spoken.add_call(call);
-        }
-        self.messages.insert(spoken.index, spoken);
-    }
-
-    /// Adds a part of the assistant's message with this key.
-    fn grow_assistant(&mut self, key: u64, texts: &[&str], calls: Vec<CalledTool>) {
-        if self.open.as_ref().is_none_or(|open| open.key != key || open.is_over) {
-            let begins = self.state.clone();
-            let spoken = self.next_message(Speaker::Assistant);
-            self.open = Some(OpenMessage { key, is_over: false, spoken, resume_at: begins });
-        }
-        self.extend_assistant(texts, calls);
-    }
-
-    /// Adds to the assistant's last message, if there is one.
-    fn extend_assistant(&mut self, texts: &[&str], calls: Vec<CalledTool>) {
-        let Some(open) = &mut self.open else {
-            return;
-        };
-        for text in texts {
-            open.spoken.add_text(text);
-        }
-        for call in calls {
-            open.spoken.add_call(call);
-        }
-        self.messages.insert(open.spoken.index, open.spoken.clone());
     }
 }
 
@@ -386,23 +263,23 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
-        let mut spoken = TranscriptMessage::new(0, Speaker::User);
-        spoken.add_text("x");
-        spoken.add_text(&"é".repeat(MAX_TEXT_BYTES));
-        assert!(spoken.text.len() <= MAX_TEXT_BYTES && spoken.text.len() > MAX_TEXT_BYTES - 3);
-        let full = spoken.clone();
-        spoken.add_text("more");
-        assert!(spoken.text.len() <= MAX_TEXT_BYTES && spoken.text.starts_with(&full.text));
+        let mut message = TranscriptMessage::new(0, Speaker::User);
+        message.add_text("x");
+        message.add_text(&"é".repeat(MAX_TEXT_BYTES));
+        assert!(message.text.len() <= MAX_TEXT_BYTES && message.text.len() > MAX_TEXT_BYTES - 3);
+        let full = message.clone();
+        message.add_text("more");
+        assert!(message.text.len() <= MAX_TEXT_BYTES && message.text.starts_with(&full.text));
     }
 
     #[test]
     fn calls_are_kept_once_and_bounded() {
-        let mut spoken = TranscriptMessage::new(0, Speaker::Assistant);
+        let mut message = TranscriptMessage::new(0, Speaker::Assistant);
         for _ in 0..2 {
             (0..MAX_CALLS_PER_MESSAGE + 5)
-                .for_each(|at| spoken.add_call(call_by_id(&format!("c{at}"))));
+                .for_each(|at| message.add_call(call_by_id(&format!("c{at}"))));
         }
-        spoken.add_call(call_by_id(&"x".repeat(MAX_CALL_ID_BYTES + 1)));
-        assert_eq!(spoken.calls.len(), MAX_CALLS_PER_MESSAGE);
+        message.add_call(call_by_id(&"x".repeat(MAX_CALL_ID_BYTES + 1)));
+        assert_eq!(message.calls.len(), MAX_CALLS_PER_MESSAGE);
     }
 }

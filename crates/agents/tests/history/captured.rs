@@ -246,7 +246,7 @@ fn display_messages_keep_what_is_not_known() {
     assert_eq!(written, json!(entries.as_array().unwrap()[..3]));
 }
 
-/// What Claude Code compacted begins anew with a summary.
+/// What Claude Code compacted starts over with a summary.
 #[test]
 fn summaries_are_marked_in_every_form() {
     let line = |content: &str, summary: bool| {

@@ -1,4 +1,4 @@
-//! Conversations that nobody had, in every form.
+//! Made-up conversations, in every form.
 
 use fastrand::Rng;
 use retake_agents::history::ModelCursor;

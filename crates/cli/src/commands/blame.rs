@@ -1,7 +1,7 @@
 //! `retake blame`: who wrote each line of a file.
 
 use anyhow::Result;
-use retake_engine::model::{Actor, MAIN_AGENT, ProjectPath};
+use retake_engine::model::{Actor, ErrorCode, MAIN_AGENT, ProjectPath};
 use retake_engine::{
     BlameBody, BlameLine, BlameSource, ChangeFilter, FileBlame, LineOrigin, Project,
 };
@@ -21,7 +21,7 @@ pub(super) fn run(context: &CommandContext, options: &args::BlameArgs) -> Result
     let (project, _) = context.open_and_scan()?;
     let Some(path) = context.resolve_path(&project, &options.file)? else {
         return Err(ApiError::new(
-            "not_a_file",
+            ErrorCode::NotAFile,
             format!("{} is the project's folder", options.file.display()),
             "name a file of the project",
         )
@@ -52,19 +52,19 @@ fn untracked_failure(project: &Project, path: &ProjectPath, is_folder: bool) -> 
         let hint = format!("see what became of it with `retake log --file {path}`");
         (format!("{path} is not there any more"), hint)
     };
-    Ok(ApiError::new("not_tracked", message, hint))
+    Ok(ApiError::new(ErrorCode::NotTracked, message, hint))
 }
 
 fn all_lines(blame: &FileBlame) -> Result<&[BlameLine], ApiError> {
     let path = &blame.path;
     let (code, why) = match &blame.body {
         BlameBody::Lines(lines) => return Ok(lines),
-        BlameBody::Binary => ("binary", format!("{path} is binary and has no lines")),
+        BlameBody::Binary => (ErrorCode::Binary, format!("{path} is binary and has no lines")),
         BlameBody::TooLarge => {
-            ("too_large", format!("{path} is too large to be compared by lines"))
+            (ErrorCode::TooLarge, format!("{path} is too large to be compared by lines"))
         }
         BlameBody::NotCaptured => {
-            ("not_captured", format!("the content of {path} was not captured"))
+            (ErrorCode::NotCaptured, format!("the content of {path} was not captured"))
         }
     };
     Err(ApiError::new(code, why, format!("see its changes with `retake log --file {path}`")))
@@ -80,7 +80,7 @@ fn select_lines<'a>(
     lines.get(first as usize - 1..end).filter(|lines| !lines.is_empty()).ok_or_else(|| {
         let count = plural(lines.len() as u64, "line", "lines");
         ApiError::new(
-            "no_such_line",
+            ErrorCode::NoSuchLine,
             format!("{path} has no line {first}, only {count}"),
             "choose other lines with -L START,END",
         )

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{Actor, DialogId};
+use retake_engine::model::{Actor, DialogId, ErrorCode};
 use retake_engine::{ChangeFilter, Dialog, Project};
 
 use crate::context::resolve_dialog;
@@ -61,14 +61,14 @@ fn choose_dialog(dialogs: &[Dialog]) -> Result<DialogId> {
     let head = format!("{} dialogs have work that waits for approval:\n{rows}", dialogs.len());
     let way_out = "name one with --dialog ID; `retake dialogs` lists all";
     if !is_interactive() {
-        return Err(ApiError::new("needs_dialog", head.trim_end(), way_out).into());
+        return Err(ApiError::new(ErrorCode::NeedsDialog, head.trim_end(), way_out).into());
     }
     let most = dialogs.len().min(MAX_LISTED_DIALOGS);
     let answer = ask_text(&format!("{head}Which one? [1-{most}] "))?;
     let number: Option<usize> = answer.parse().ok().filter(|number| (1..=most).contains(number));
     match number {
         Some(number) => Ok(dialogs[number - 1].id.clone()),
-        None => Err(ApiError::new("declined", "nothing was done", way_out).into()),
+        None => Err(ApiError::new(ErrorCode::Declined, "nothing was done", way_out).into()),
     }
 }
 

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use retake_engine::model::Event;
+use retake_engine::model::{ErrorCode, Event};
 use retake_engine::{Project, ReplySupport};
 use retake_service::documents;
 use retake_service::request::{ProjectCommand as _, RecordEvents, Submission, new_idempotency_key};
@@ -119,10 +119,8 @@ impl<'a> EventRecorder<'a> {
     fn record(&mut self, line: &[u8]) -> Result<documents::EventReply, EventLineError> {
         let event = parse(line).map_err(EventLineError::Line)?;
         let (start, at) = (self.start_folder(&event), self.context.now());
-        let submission = Submission {
-            reply_support: self.reply_support,
-            ..Submission::new(new_idempotency_key(at), event, at)
-        };
+        let submission = Submission::new(new_idempotency_key(at), event, at)
+            .with_reply_support(self.reply_support);
         let record = RecordEvents { submissions: vec![submission.clone()] };
         let answer = self.context.run_in_daemon(&start, true, &record, &mut |_, _| {});
         let recorded = if let Some(recorded) = answer {
@@ -140,14 +138,13 @@ impl<'a> EventRecorder<'a> {
     fn open_project(&mut self, start: &Path) -> Result<&Project, ApiError> {
         if !self.roots.contains_key(start) {
             let retake = &self.context.retake;
-            let project = retake
-                .open_or_create(start, self.context.now())
-                .map_err(|error| ApiError::from_engine(&error))?;
+            let project =
+                retake.open_or_create(start, self.context.now()).map_err(ApiError::from)?;
             let root = project.root().to_owned();
             self.open.entry(root.clone()).or_insert(project);
             self.roots.insert(start.to_owned(), root);
         }
-        let gone = || ApiError::new("folder", "the project went away", "try again");
+        let gone = || ApiError::new(ErrorCode::Folder, "the project went away", "try again");
         self.roots.get(start).and_then(|root| self.open.get(root)).ok_or_else(gone)
     }
 
@@ -165,16 +162,24 @@ impl<'a> EventRecorder<'a> {
 fn parse(line: &[u8]) -> Result<Event, ApiError> {
     use serde_json::error::Category;
     serde_json::from_slice(line).map_err(|error| match error.classify() {
-        Category::Data => ApiError::new("bad_event", format!("not an event: {error}"), FORMAT_HINT),
-        Category::Syntax | Category::Eof | Category::Io => {
-            ApiError::new("bad_json", format!("not JSON: {error}"), "send one JSON object a line")
+        Category::Data => {
+            ApiError::new(ErrorCode::BadEvent, format!("not an event: {error}"), FORMAT_HINT)
         }
+        Category::Syntax | Category::Eof | Category::Io => ApiError::new(
+            ErrorCode::BadJson,
+            format!("not JSON: {error}"),
+            "send one JSON object a line",
+        ),
     })
 }
 
 fn too_long_failure() -> ApiError {
     let message = format!("the line is longer than {} MiB", MAX_LINE_BYTES / 1024 / 1024);
-    ApiError::new("too_long", message, "leave out large contents, or end the call without `input`")
+    ApiError::new(
+        ErrorCode::TooLong,
+        message,
+        "leave out large contents, or end the call without `input`",
+    )
 }
 
 enum InputLine {

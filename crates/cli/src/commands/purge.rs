@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::ObjectId;
+use retake_engine::model::{ErrorCode, ObjectId};
 use retake_engine::{Project, PurgeError, PurgeReport, PurgeScope, PurgeTarget};
 use retake_service::documents::{PurgeDocument, PurgeForecast};
 use retake_service::request;
@@ -68,7 +68,7 @@ fn resolve_target(
     match context.resolve_path(project, &options.what)? {
         Some(path) => Ok(PurgeTarget::Path(path)),
         None => Err(ApiError::new(
-            "too_broad",
+            ErrorCode::TooBroad,
             "that is the whole project",
             "name a file or folder of it, or an object id",
         )

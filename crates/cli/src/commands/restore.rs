@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use retake_engine::model::{Checkpoint, DialogId};
+use retake_engine::model::{Checkpoint, DialogId, ErrorCode};
 use retake_engine::{GoToOptions, Plan, Project};
 use retake_service::request::PlanRestore;
 
@@ -71,7 +71,7 @@ fn resolve_target(project: &Project, options: &RestoreArgs) -> Result<RestoreTar
 
 fn no_checkpoint(dialog: &DialogId, number: u64) -> ApiError {
     ApiError::new(
-        "no_checkpoint",
+        ErrorCode::NoCheckpoint,
         format!("no checkpoint was made before message {number} of dialog {dialog}"),
         "the setting checkpoints.policy asks for them; `retake rollback --message` needs none",
     )

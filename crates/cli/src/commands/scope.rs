@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
-use retake_engine::model::{AgentId, CallId, ChangeId, DialogId};
+use retake_engine::model::{AgentId, CallId, ChangeId, DialogId, ErrorCode};
 use retake_engine::{Project, Selection};
 use retake_service::request::{self, HunkSelection};
 
@@ -80,7 +80,7 @@ fn find_agent(project: &Project, text: &str) -> Result<AgentId> {
     match agents.find(|agent| agent.id.0 == text) {
         Some(agent) => Ok(agent.id),
         None => Err(ApiError::new(
-            "unknown_agent",
+            ErrorCode::UnknownAgent,
             format!("no dialog has an agent '{text}'"),
             "`retake dialogs` lists the agents of each dialog",
         )
@@ -97,7 +97,7 @@ fn find_call(project: &Project, text: &str) -> Result<CallId> {
         }
     }
     Err(ApiError::new(
-        "unknown_call",
+        ErrorCode::UnknownCall,
         format!("no dialog has a call '{text}'"),
         "`retake show` names the call that made a change",
     )
@@ -111,7 +111,7 @@ pub(super) fn check_message(project: &Project, dialog: &DialogId, number: u64) -
         return Ok(());
     }
     Err(ApiError::new(
-        "unknown_message",
+        ErrorCode::UnknownMessage,
         format!("dialog {dialog} has {has} messages, so there is no message {number}"),
         "`retake dialogs` counts them as turns; pass --dialog ID for another dialog",
     )

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use anyhow::Result;
 use retake_engine::Project;
-use retake_engine::model::{Change, Hunk, PathState};
+use retake_engine::model::{Change, ErrorCode, Hunk, PathState};
 use retake_service::Masking;
 use retake_service::documents::{ContentDocument, DiffForm, ShownChange, SideContent, octal};
 
@@ -48,7 +48,7 @@ pub(super) fn run(context: &CommandContext, options: &ShowArgs) -> Result<Exit> 
 pub(super) fn find_change(project: &Project, id: retake_engine::model::ChangeId) -> Result<Change> {
     let unknown = || {
         ApiError::new(
-            "unknown_change",
+            ErrorCode::UnknownChange,
             format!("there is no change {id} in this project"),
             "see `retake log`",
         )
@@ -145,8 +145,8 @@ fn print_content(
 ) -> Result<Exit> {
     let PathState::Known(state) = side else {
         let (code, what) = match side {
-            PathState::Absent => ("did_not_exist", "did not exist"),
-            _ => ("not_captured", "was not captured"),
+            PathState::Absent => (ErrorCode::DidNotExist, "did not exist"),
+            _ => (ErrorCode::NotCaptured, "was not captured"),
         };
         let message = format!("{} {what} {when} {}", change.path, change.id);
         return Err(
@@ -164,7 +164,12 @@ fn print_content(
         let bytes = project.read_object(&state.oid)?;
         if bytes[..bytes.len().min(BINARY_PROBE_BYTES)].contains(&0) {
             let message = format!("{} is binary and would disturb the terminal", change.path);
-            return Err(ApiError::new("binary", message, "send it to a file, or pass --raw").into());
+            return Err(ApiError::new(
+                ErrorCode::Binary,
+                message,
+                "send it to a file, or pass --raw",
+            )
+            .into());
         }
         context.out.paged(escape_text(&bytes).as_bytes())?;
     } else {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use retake_engine::model::ErrorCode;
 use retake_engine::{Plan, Project};
 use retake_service::confirm::{Confirmation, confirmations};
 
@@ -35,12 +36,12 @@ pub(super) fn needs_yes_failure(questions: &[Confirmation]) -> ApiError {
     for question in questions {
         let _ = write!(message, "\n  {}.", question.text);
     }
-    ApiError::new("needs_yes", message, "--yes does it, --dry-run --diff shows it")
+    ApiError::new(ErrorCode::NeedsYes, message, "--yes does it, --dry-run --diff shows it")
 }
 
 /// Failure after a no.
 pub(super) fn declined_failure() -> ApiError {
-    ApiError { code: "declined".into(), message: "nothing was changed".to_owned(), hint: None }
+    ApiError::without_hint(ErrorCode::Declined, "nothing was changed")
 }
 
 /// The questions of a plan, for its preview.

@@ -1,6 +1,6 @@
 //! Agents' command lines in a home of their own.
 //!
-//! A [`Driver`] writes the settings that point an agent to the scripted model, and leaves them
+//! An [`AgentDriver`] writes the settings that point an agent to the scripted model, and leaves them
 //! alone after that, so that others may add to them, such as `retake setup`. Each turn is one
 //! process in a group of its own, with a cleared environment. A turn that exceeds its timeout
 //! fails the test with a full report.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{
     Actor, Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, Confidence, DialogId,
-    LineChanges, Millis, ObjectId, OperationId, OperationState, PathState, ProjectPath,
+    JournalKind, LineChanges, Millis, ObjectId, OperationId, OperationState, PathState,
+    ProjectPath, Stamp,
 };
 use retake_store::{
     Batch, ChangeFilter, ManifestState, NewChange, OperationStep, StatusMark, Store, StoreError,
@@ -14,8 +15,9 @@ use serde_json::json;
 use crate::apply::AppliedPlan;
 use crate::apply::run::{StepFate, StepOutcome};
 use crate::attribution::own_operation::own_change_method;
+use crate::content::comparable::line_changes_between;
+use crate::error::OperationError;
 use crate::journal::record_entry;
-use crate::operations::begin::OperationError;
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason};
 use crate::project::Project;
 use crate::record::checkpoint;
@@ -55,7 +57,7 @@ impl Project {
         }
         let state = if whole { OperationState::Done } else { OperationState::Partial };
         batch.end_operation(id, state, untidy)?;
-        record_operation_event(&batch, (id, state), &plan, (batch.next_seq(), at))?;
+        record_operation_event(&batch, (id, state), &plan, batch.next_stamp(at))?;
         batch.commit()?;
         self.mark_written_paths(steps.iter().map(|step| &step.path));
         let operation = self.store().operation(id)?;
@@ -159,7 +161,7 @@ fn lines(
     let last = batch.last_change_of(path)?;
     match last.filter(|last| last.before == *after && last.after == *before) {
         Some(last) => Ok(last.lines.as_ref().map(LineChanges::reversed)),
-        None => rows::line_changes_between(batch, before, after),
+        None => line_changes_between(batch, before, after),
     }
 }
 
@@ -214,8 +216,8 @@ fn run_follow_up(
                 let next = batch.open_session(&dialog, &session.base, at)?;
                 let new_session = format!("session_{next}");
                 let body = json!({ "session": session.name(), "new_session": new_session });
-                let place = (batch.next_seq(), at);
-                record_entry(batch, place, "session_abandoned", Some(&dialog), body)?;
+                let stamp = batch.next_stamp(at);
+                record_entry(batch, stamp, JournalKind::SessionAbandoned, Some(&dialog), body)?;
             }
             Ok(None)
         }
@@ -280,14 +282,14 @@ pub(super) fn record_operation_event(
     batch: &Batch<'_>,
     (id, state): (OperationId, OperationState),
     plan: &Plan,
-    place: (u64, Millis),
+    stamp: Stamp,
 ) -> Result<(), StoreError> {
     let files = |done: bool| plan.files.iter().filter(|file| file.done == Some(done)).count();
     let body = json!({
         "operation": id.to_string(), "kind": plan.kind, "title": plan.title, "state": state,
         "files": plan.files.len(), "written": files(true), "left": plan.left().count(),
     });
-    record_entry(batch, place, "operation", plan.dialog.as_ref(), body)
+    record_entry(batch, stamp, JournalKind::Operation, plan.dialog.as_ref(), body)
 }
 
 impl Plan {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use retake_model::{
     Change, ChangeStatus, CheckpointKind, FileState, Millis, OperationId, OperationKind,
-    OperationState, PathState,
+    OperationState, PathState, Stamp,
 };
 use retake_store::{
     Batch, NewOperation, ObjectKind, OperationStep, StatusMark, Store, StoreError, encode,
@@ -55,7 +55,7 @@ impl Project {
             &batch,
             (operation, OperationState::Running),
             plan,
-            (operation.0, at),
+            Stamp { seq: operation.0, at },
         )?;
         let steps = steps(plan, operation);
         batch.put_steps(operation, &steps)?;

@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use retake_model::{Change, Millis, ObjectId, Operation, OperationKind, PathState, ProjectPath};
 use retake_store::{OperationStep, StatusMark, StoreError};
 
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::plan::nesting::PathNesting;
 use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
 use crate::project::Project;

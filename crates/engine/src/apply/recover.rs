@@ -17,7 +17,7 @@ use crate::apply::finish::recorded_paths;
 use crate::apply::run::{
     StepFate, StepOutcome, action, discard, finish_exchange, read_state, state_of,
 };
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
 

@@ -13,7 +13,7 @@ use retake_store::{BatchGroup, FileLock, OperationStep};
 
 use crate::apply::AppliedPlan;
 use crate::apply::run::{StepFate, StepOutcome};
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::plan::{FollowUp, Plan, PlannedFile};
 use crate::project::Project;
 

@@ -8,10 +8,10 @@
 use retake_model::{Actor, Change, ChangeMethod, Confidence, PathState};
 use retake_store::{Batch, StoreError};
 
+use crate::attribution::observed::ObservedChange;
 use crate::attribution::rules::Attribution;
 use crate::content::comparable::comparable_content;
 use crate::content::diff::{added_lines, touched_lines};
-use crate::scan::observation::ObservedChange;
 
 /// The attribution to the change that this one formats, if it does.
 pub(crate) fn attribute_formatting(

@@ -10,8 +10,8 @@ use retake_model::{FileKind, PathState};
 use retake_store::{Batch, StoreError};
 use retake_workspace::git::{GitIndex, GitIndexEntry, GitState};
 
+use crate::attribution::observed::ObservedChange;
 use crate::attribution::repository::ProjectRepository;
-use crate::scan::observation::ObservedChange;
 
 /// git's actions since the last scan.
 #[derive(Debug, Default)]

@@ -6,6 +6,8 @@
 pub(crate) mod formatter;
 pub(crate) mod git_evidence;
 pub(crate) mod interleaved;
+pub(crate) mod neighbours;
+pub(crate) mod observed;
 pub(crate) mod own_operation;
 pub(crate) mod rename;
 pub(crate) mod repository;

@@ -9,8 +9,8 @@ use retake_model::{ChangeMethod, OperationId, PathState, ProjectPath};
 use retake_store::{OperationStep, Store, StoreError};
 use retake_workspace::spare_of;
 
+use crate::attribution::observed::ObservedChange;
 use crate::attribution::rules::Attribution;
-use crate::scan::observation::ObservedChange;
 
 /// The steps of the operation that was interrupted, if one was.
 #[derive(Debug, Default)]

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use retake_model::{Actor, ChangeType, PathState};
 use retake_store::{Batch, StoreError};
 
+use crate::attribution::observed::ObservedChange;
 use crate::attribution::rules::Attribution;
 use crate::content::comparable::comparable_content;
 use crate::content::diff::{is_binary, similarity};
-use crate::scan::observation::ObservedChange;
 
 /// Maximum files on a side that are compared for similarity, which is quadratic.
 const MAX_COMPARED_FILES: usize = 32;

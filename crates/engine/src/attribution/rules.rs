@@ -32,9 +32,8 @@ use retake_store::{Batch, StoreError};
 use crate::attribution::formatter;
 use crate::attribution::git_evidence::GitEvidence;
 use crate::attribution::interleaved::{split_interleaved_edits, split_mode_change};
+use crate::attribution::observed::{EndingCall, ObservedChange};
 use crate::calls::open_call::{LiveCall, PathContent};
-use crate::scan::context::EndingCall;
-use crate::scan::observation::ObservedChange;
 use crate::tool::ToolKind;
 
 /// The author of a change, and the evidence for it.

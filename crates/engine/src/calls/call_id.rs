@@ -10,7 +10,7 @@ use retake_model::{CallId, CalledTool, DialogId, Event, EventKind};
 use retake_store::{Batch, StoreError, hash_blob};
 use serde_json::Value;
 
-use crate::calls::interpret::LiveCalls;
+use crate::calls::live_calls::LiveCalls;
 
 /// Hex digits of the digest: enough among the calls of one dialog.
 const DIGEST_DIGITS: usize = 8;

@@ -6,8 +6,8 @@
 pub(crate) mod call_id;
 pub(crate) mod glob_links;
 pub(crate) mod interpret;
-pub(crate) mod lifecycle;
 pub(crate) mod literal_command;
+pub(crate) mod live_calls;
 pub(crate) mod named_paths;
 pub(crate) mod open_call;
 pub(crate) mod target_cache;

@@ -15,16 +15,21 @@ use retake_store::{BackgroundActivity, Batch, Call, CallState, StoreError, hash_
 use serde_json::Value;
 
 use crate::calls::glob_links::may_lead_elsewhere;
-use crate::calls::literal_command;
-use crate::calls::named_paths::{self, NamedPaths};
-use crate::freshness::ShownFiles;
-use crate::operations::edit::HOST_EDIT_TOOL;
+use crate::calls::named_paths::NamedPaths;
+use crate::calls::{literal_command, named_paths};
 use crate::resolve_path::{PathBase, PathResolution, link_target, resolve_path};
-use crate::shell::{self, CommandEffects, CommandTarget, TargetEffect};
-use crate::tool::{self, EditKind, FilePart, FileReading, PredictedFile, ToolIntent, ToolKind};
+use crate::shell::{CommandEffects, CommandTarget, TargetEffect};
+use crate::tool::{EditKind, FilePart, FileReading, PredictedFile, ToolIntent, ToolKind};
+use crate::{shell, tool};
 
 /// Maximum bytes of content that is predicted: tools do not carry more in their arguments.
 const MAX_PREDICTED_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The tool name under which an edit of a host is recorded.
+pub(crate) const HOST_EDIT_TOOL: &str = "edit_files";
+
+/// Files that an event shows, each with the part that is shown.
+pub(crate) type ShownFiles = Vec<(ProjectPath, FilePart)>;
 
 /// A call with its parsed arguments.
 #[derive(Debug)]

@@ -5,15 +5,17 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use retake_model::{AgentId, ContextSource, DialogId, Millis, PathError, PathState, ProjectPath};
+use retake_model::{
+    AgentId, ContextSource, DialogId, JournalKind, Millis, PathError, PathState, ProjectPath,
+};
 use retake_store::{Batch, ContextDates, FileRead, StoreError};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
 use super::notify::record_context_event;
 use super::timeline::{ContextEntry, ContextFile};
+use crate::error::RecordError;
 use crate::project::Project;
-use crate::record::RecordError;
 
 /// Maximum date in milliseconds that every reader accepts (the maximum JavaScript `Date`).
 const MAX_DATE: Millis = 8_640_000_000_000_000;
@@ -264,7 +266,13 @@ impl Project {
         if imported.entries > 0 {
             let seq = batch.next_seq();
             let body = json!({ "entries": imported.entries, "skipped": imported.skipped.len() });
-            record_context_event(&batch, (dialog, agent), "context_imported", (seq, at), body)?;
+            record_context_event(
+                &batch,
+                (dialog, agent),
+                JournalKind::ContextImported,
+                (seq, at),
+                body,
+            )?;
             batch.set_dialog_seq(dialog, seq)?;
             batch.commit()?;
         }

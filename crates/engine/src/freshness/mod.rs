@@ -38,20 +38,21 @@ mod timeline;
 
 pub(crate) use notify::{notify_sender, record_stale_agents};
 pub(crate) use predicted::{record_predicted, record_untargeted};
-pub(crate) use record_reads::{ShownFiles, record_reads, shown_files};
-pub(crate) use replay::{AgentKnowledge, MAX_REPLAYED_STEPS};
+pub(crate) use record_reads::{FoundWithEvent, record_reads, shown_files};
 
 pub use metadata::{MetadataEntry, MetadataError, MetadataImport, RecordState, TaskMetadata};
 pub use notify::{StaleContext, StaleReaction};
 pub use stale::{Audience, ChangeAuthor, StaleFile, StaleLines, Staleness};
 pub use timeline::{ContextEntry, ContextFile};
 
-use retake_model::{AgentId, ContextSource, DialogId, LineSpan, Millis, PathState, ProjectPath};
+use retake_model::{
+    AgentId, ContextSource, DialogId, JournalKind, LineSpan, Millis, PathState, ProjectPath,
+};
 use retake_store::{DialogAgent, StoreError};
 use serde_json::{Value, json};
 
+use crate::error::RecordError;
 use crate::project::Project;
-use crate::record::RecordError;
 use crate::tool::FilePart;
 use notify::record_context_event;
 
@@ -65,9 +66,6 @@ pub(crate) fn ignore_row_damage(done: Result<(), StoreError>) -> Result<(), Stor
         done => done,
     }
 }
-
-/// Journal event kind of a read that the host reported.
-const CONTEXT_TRACKED_EVENT: &str = "context_tracked";
 
 impl Project {
     /// The files in an agent's context, with their timelines.
@@ -141,7 +139,7 @@ impl Project {
         record_context_event(
             &batch,
             (dialog, agent),
-            CONTEXT_TRACKED_EVENT,
+            JournalKind::ContextTracked,
             (seq, at),
             tracked_body(source, seen),
         )?;
@@ -181,7 +179,7 @@ impl Project {
         record_context_event(
             &batch,
             (dialog, agent),
-            CONTEXT_TRACKED_EVENT,
+            JournalKind::ContextTracked,
             (seq, at),
             tracked_body(source, 1),
         )?;

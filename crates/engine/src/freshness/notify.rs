@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use retake_model::{
-    AgentId, Change, ChangeId, ContextSource, DialogId, EventKind, MAIN_AGENT, Millis, ProjectPath,
+    AgentId, AgentRef, Change, ChangeId, ContextSource, DialogId, EventKind, JournalKind,
+    MAIN_AGENT, Millis, ProjectPath,
 };
 use retake_store::{Batch, JournalEvent, NoticeRow, Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -15,9 +16,10 @@ use serde_json::{Value, json};
 
 use super::replay::AgentKnowledge;
 use super::stale::{StaleFile, inline_name};
-use crate::calls::interpret::{EventEffect, LiveCalls, ReceivedEvent};
-use crate::record::submit::ReplySupport;
+use crate::calls::interpret::{EventEffect, InterpretedEvent};
+use crate::calls::live_calls::LiveCalls;
 use crate::settings::{FreshnessPolicy, FreshnessSettings};
+use crate::submission::{ReplySupport, Submission};
 use crate::tool::ToolKind;
 
 /// Agents idle for longer than this are left out of `stale_context` events.
@@ -66,20 +68,21 @@ pub struct StaleContext {
 /// Returns the notice for the sender of an event; none if there is nothing to report.
 pub(crate) fn notify_sender(
     batch: &Batch<'_>,
-    (arrived, meaning): (&ReceivedEvent, EventEffect),
+    interpreted: &InterpretedEvent,
     calls: &LiveCalls,
     settings: &FreshnessSettings,
 ) -> Option<StaleContext> {
-    let told = match (&arrived.event.what, meaning) {
-        _ if arrived.reply_support == ReplySupport::Nothing => return None,
+    let submission = &interpreted.submission;
+    let notice = match (&submission.event.what, interpreted.effect) {
+        _ if submission.reply_support == ReplySupport::Nothing => return None,
         (EventKind::ToolBegin { .. }, EventEffect::Begins(row))
         | (EventKind::ToolEnd { .. }, EventEffect::Ends(row)) => {
-            notify_about_edit(batch, arrived, calls, row, settings)
+            notify_about_edit(batch, submission, calls, row, settings)
         }
-        (EventKind::UserMessage { .. }, _) => notify_before_message(batch, arrived, settings),
+        (EventKind::UserMessage { .. }, _) => notify_before_message(batch, submission, settings),
         _ => return None,
     };
-    told.unwrap_or_else(|error| {
+    notice.unwrap_or_else(|error| {
         tracing::warn!(%error, "what the agent knows cannot be told");
         None
     })
@@ -88,7 +91,7 @@ pub(crate) fn notify_sender(
 /// Notifies before an edit, or after it if the agent can be notified only then.
 fn notify_about_edit(
     batch: &Batch<'_>,
-    arrived: &ReceivedEvent,
+    submission: &Submission,
     calls: &LiveCalls,
     row: i64,
     settings: &FreshnessSettings,
@@ -97,32 +100,32 @@ fn notify_about_edit(
     if !matches!(live.kind(), ToolKind::Write | ToolKind::Edit | ToolKind::Delete) {
         return Ok(None);
     }
-    let reaction = match (settings.policy, arrived.reply_support) {
+    let reaction = match (settings.policy, submission.reply_support) {
         (Some(FreshnessPolicy::Off), _) => return Ok(None),
         (Some(FreshnessPolicy::Note), _) | (_, ReplySupport::Notes) => StaleReaction::Note,
         _ => StaleReaction::Deny,
     };
     let is_late = reaction == StaleReaction::Note
-        && arrived.reply_support == ReplySupport::DenialsAndLateNotes;
-    if is_late != matches!(arrived.event.what, EventKind::ToolEnd { .. }) {
+        && submission.reply_support == ReplySupport::DenialsAndLateNotes;
+    if is_late != matches!(submission.event.what, EventKind::ToolEnd { .. }) {
         return Ok(None);
     }
     let knower = settings.knowledge_of(&live.call.dialog, &live.call.agent);
-    notify_once(batch, (&knower, &live.call_targets.named), reaction, settings, arrived.at)
+    notify_once(batch, (&knower, &live.call_targets.named), reaction, settings, submission.at)
 }
 
 fn notify_before_message(
     batch: &Batch<'_>,
-    arrived: &ReceivedEvent,
+    submission: &Submission,
     settings: &FreshnessSettings,
 ) -> Result<Option<StaleContext>, StoreError> {
     if settings.policy == Some(FreshnessPolicy::Off) {
         return Ok(None);
     }
-    let (dialog, agent) = (&arrived.event.dialog, AgentId::from(MAIN_AGENT));
+    let (dialog, agent) = (&submission.event.dialog, AgentId::from(MAIN_AGENT));
     let knower = settings.knowledge_of(dialog, &agent);
     let paths = batch.known_paths(dialog, &agent)?;
-    notify_once(batch, (&knower, &paths), StaleReaction::Note, settings, arrived.at)
+    notify_once(batch, (&knower, &paths), StaleReaction::Note, settings, submission.at)
 }
 
 /// Reports the stale files not reported before, and records that they were.
@@ -133,7 +136,7 @@ fn notify_once(
     settings: &FreshnessSettings,
     at: Millis,
 ) -> Result<Option<StaleContext>, StoreError> {
-    let who = (knower.dialog, knower.agent);
+    let who = AgentRef { dialog: knower.dialog, agent: knower.agent };
     let mut files = Vec::new();
     for path in paths {
         let Some(stale) = knower.stale_file(batch, path)? else { continue };
@@ -153,7 +156,7 @@ fn notify_once(
     if files.is_empty() {
         return Ok(None);
     }
-    record_stale_context(batch, who, (&files, files.len()), reaction, at)?;
+    record_stale_context(batch, (who.dialog, who.agent), (&files, files.len()), reaction, at)?;
     let message = describe_stale_files(reaction, &files);
     Ok(Some(StaleContext { reaction, files, message }))
 }
@@ -239,21 +242,27 @@ fn record_stale_context(
 ) -> Result<(), StoreError> {
     let told = &files[..files.len().min(MAX_LISTED_FILES)];
     let body = json!({ "reaction": reaction.as_str(), "count": count, "files": told });
-    record_context_event(batch, (dialog, agent), "stale_context", (batch.next_seq(), at), body)
+    record_context_event(
+        batch,
+        (dialog, agent),
+        JournalKind::StaleContext,
+        (batch.next_seq(), at),
+        body,
+    )
 }
 
 /// Records a journal event about an agent's context, for subscribers of the project.
 pub(super) fn record_context_event(
     batch: &Batch<'_>,
     (dialog, agent): (&DialogId, &AgentId),
-    kind: &str,
+    kind: JournalKind,
     (seq, at): (u64, Millis),
     body: Value,
 ) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
         seq,
         at,
-        kind: kind.to_owned(),
+        kind,
         dialog: Some(dialog.clone()),
         agent: Some(agent.clone()),
         call: None,

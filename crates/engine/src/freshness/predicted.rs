@@ -16,9 +16,10 @@ use retake_model::{
 use retake_store::{Batch, FileRead, ObjectKind, Store, StoreError, encode};
 
 use crate::attribution::formatter::same_words;
-use crate::calls::interpret::{EventEffect, LiveCalls, ReceivedEvent};
+use crate::calls::interpret::{EventEffect, InterpretedEvent};
+use crate::calls::live_calls::LiveCalls;
 use crate::calls::open_call::{LiveCall, PathContent};
-use crate::scan::rows::line_changes_between;
+use crate::content::comparable::line_changes_between;
 use crate::tool::ToolKind;
 
 /// Returns whether a read is what an edit predicted.
@@ -29,14 +30,13 @@ pub(super) fn is_predicted(sight: &FileRead) -> bool {
 /// Records what a successful call predicted, for each change of it that differs.
 pub(crate) fn record_predicted(
     batch: &Batch<'_>,
-    (arrived, meaning): (&ReceivedEvent, EventEffect),
+    interpreted: &InterpretedEvent,
     calls: &LiveCalls,
     changes: &[Change],
 ) -> Result<(), StoreError> {
-    let (EventKind::ToolEnd { ok, .. }, EventEffect::Ends(row)) = (&arrived.event.what, meaning)
-    else {
-        return Ok(());
-    };
+    let submission = &interpreted.submission;
+    let EventKind::ToolEnd { ok, .. } = &submission.event.what else { return Ok(()) };
+    let EventEffect::Ends(row) = interpreted.effect else { return Ok(()) };
     let is_edit = |live: &&LiveCall| matches!(live.kind(), ToolKind::Write | ToolKind::Edit);
     let Some(live) = calls.get(row).filter(is_edit).filter(|_| *ok != Some(false)) else {
         return Ok(());
@@ -48,7 +48,7 @@ pub(crate) fn record_predicted(
         let Some(side) = predicted_content(batch, live, change)? else { continue };
         batch.put_file_read(&FileRead {
             seq: change.id.0,
-            at: arrived.at,
+            at: submission.at,
             dialog: live.call.dialog.clone(),
             agent: live.call.agent.clone(),
             path: change.path.clone(),

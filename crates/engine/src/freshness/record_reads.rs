@@ -11,34 +11,41 @@ use retake_model::{
 };
 use retake_store::{Batch, FileRead, Store, StoreError};
 
-use crate::calls::interpret::{EventEffect, LiveCalls, ReceivedEvent};
-use crate::calls::open_call::LiveCall;
+use crate::calls::interpret::{EventEffect, InterpretedEvent};
+use crate::calls::live_calls::LiveCalls;
+use crate::calls::open_call::{LiveCall, ShownFiles};
 use crate::content::comparable::comparable_content;
 use crate::resolve_path::{PathResolution, link_target, resolve_path};
 use crate::tool::FilePart;
 
-/// Files that an event shows, each with the part that is shown.
-pub(crate) type ShownFiles = Vec<(ProjectPath, FilePart)>;
+/// The findings of the scan for an event.
+pub(crate) struct FoundWithEvent<'a> {
+    pub(crate) calls: &'a LiveCalls,
+    pub(crate) changes: &'a [Change],
+    /// The changes may be later than the event.
+    pub(crate) is_late: bool,
+    /// The event's place in the order.
+    pub(crate) seq: u64,
+}
 
-/// Records what an event showed to an agent; `changes` are those that were found with it.
+/// Records what an event showed to an agent.
 pub(crate) fn record_reads(
     batch: &Batch<'_>,
     root: &Path,
-    (arrived, meaning): (&ReceivedEvent, EventEffect),
-    calls: &LiveCalls,
-    (changes, late): (&[Change], bool),
-    seq: u64,
+    interpreted: &InterpretedEvent,
+    found: &FoundWithEvent<'_>,
 ) -> Result<(), StoreError> {
-    let event = &arrived.event;
-    let first = changes.first().map_or(u64::MAX, |change| change.id.0 - 1);
-    let (agent, source, since, shown) = match (&event.what, meaning) {
+    let event = &interpreted.submission.event;
+    let FoundWithEvent { calls, is_late, .. } = *found;
+    let first = found.changes.first().map_or(u64::MAX, |change| change.id.0 - 1);
+    let (agent, source, since, shown) = match (&event.what, interpreted.effect) {
         (
             EventKind::ToolEnd { ok, .. },
             EventEffect::Ends(row) | EventEffect::EndsAgain(row) | EventEffect::EndsUnbegun(row),
         ) if *ok != Some(false) => {
             let Some(live) = calls.get(row) else { return Ok(()) };
             let began = live.call.begin_seq;
-            let since = if late || began == 0 { first } else { began };
+            let since = if is_late || began == 0 { first } else { began };
             (
                 live.call.agent.clone(),
                 ContextSource::ReadTool,
@@ -47,7 +54,7 @@ pub(crate) fn record_reads(
             )
         }
         (EventKind::UserMessage { .. }, _) => {
-            let since = if late { first } else { u64::MAX };
+            let since = if is_late { first } else { u64::MAX };
             (event.agent(), ContextSource::FileMentioned, since, shown_files(root, event, None))
         }
         _ => return Ok(()),
@@ -56,8 +63,8 @@ pub(crate) fn record_reads(
         let Some((side, place)) = seen_state(batch, &path, since)? else { continue };
         let Some(lines) = lines_of_part(batch, &side, part)? else { continue };
         batch.put_file_read(&FileRead {
-            seq: place.unwrap_or(seq),
-            at: arrived.at,
+            seq: place.unwrap_or(found.seq),
+            at: interpreted.submission.at,
             dialog: event.dialog.clone(),
             agent: agent.clone(),
             path,

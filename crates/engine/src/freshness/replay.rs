@@ -1,12 +1,15 @@
 //! Replays reads and changes from the record into what an agent knows of a file.
 
 use retake_model::{
-    Actor, AgentId, Change, ChangeId, DialogId, FileKind, ObjectId, PathState, ProjectPath,
+    Actor, AgentId, AgentRef, Change, ChangeId, DialogId, FileKind, ObjectId, PathState,
+    ProjectPath,
 };
-use retake_store::{AgentAuthorship, FileRead, PathStep, Store, StoreError};
+use retake_store::{AgentAuthorship, FileRead, PathStep, SeqRange, Store, StoreError};
 
 use super::knowledge::FileKnowledge;
 use super::predicted::{is_predicted, split_at_prediction};
+
+use crate::settings::FreshnessSettings;
 
 /// Maximum latest changes of a file that are replayed line by line.
 pub(crate) const MAX_REPLAYED_STEPS: usize = 500;
@@ -73,7 +76,8 @@ impl AgentKnowledge<'_> {
         let from = sights.first().filter(|sight| is_whole_read(sight)).map_or(0, |sight| sight.seq);
         // One more than are replayed: it marks where line tracking begins.
         let most = self.max_steps + 1;
-        let mut steps = store.newest_path_steps(path, (from, until), (dialog, agent), most)?;
+        let between = SeqRange { after: from, before: until };
+        let mut steps = store.newest_path_steps(path, between, AgentRef { dialog, agent }, most)?;
         let lost = (steps.len() == most).then(|| steps.remove(0).seq);
         // Others' changes before its first read or change do not matter to it.
         let first_look = sights.first().map_or(u64::MAX, |sight| sight.seq);
@@ -168,4 +172,19 @@ fn is_whole_read(sight: &FileRead) -> bool {
 
 fn content_id(side: &PathState) -> Option<(FileKind, ObjectId)> {
     side.known().map(|state| (state.kind, state.oid))
+}
+
+impl FreshnessSettings {
+    pub(crate) fn knowledge_of<'a>(
+        &self,
+        dialog: &'a DialogId,
+        agent: &'a AgentId,
+    ) -> AgentKnowledge<'a> {
+        AgentKnowledge {
+            dialog,
+            agent,
+            formatters_are_foreign: self.formatters,
+            max_steps: MAX_REPLAYED_STEPS,
+        }
+    }
 }

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use retake_model::{
-    AgentId, DialogId, HistoryKind, MAIN_AGENT, Millis, ModelMessage, ObjectId, ViewReason,
+    AgentId, DialogId, HistoryKind, MAIN_AGENT, Millis, ModelMessage, ObjectId, Stamp, ViewReason,
 };
 use retake_store::{Batch, FileLock, HistoryKey, NewMessage, StoreError, message_digest};
 use serde::{Deserialize, Serialize};
@@ -296,7 +296,7 @@ fn record_display(
             let (ts, body) = (body["ts"].as_i64(), body.clone());
             let (number, role, is_summary, index) = (None, None, false, None);
             let new = NewMessage { place, number, role, ts, is_summary, index, digest, body };
-            batch.put_message(of, (seq, at), &new)?;
+            batch.put_message(of, Stamp { seq, at }, &new)?;
             added += 1;
         }
     }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use retake_model::{MessageRole, Millis, ModelMessage, ObjectId};
+use retake_model::{JournalKind, MessageRole, Millis, ModelMessage, ObjectId, Stamp};
 use retake_store::{Batch, HistoryKey, MessageEntry, NewMessage, StoreError, message_digest};
 use serde_json::{Value, json};
 
@@ -171,7 +171,7 @@ impl<'b, 's> LogMerge<'b, 's> {
     ) -> Result<(), HistoryError> {
         let stored = number.filter(|_| self.numbered);
         let new = new_message(place, stored, message, self.limit)?;
-        let row = self.batch.put_message(self.of, (self.seq, self.at), &new)?;
+        let row = self.batch.put_message(self.of, Stamp { seq: self.seq, at: self.at }, &new)?;
         if let Some(number) = number {
             let known =
                 LoggedMessage { row, place, role: new.role, ts: new.ts, digest: new.digest };
@@ -210,7 +210,13 @@ impl<'b, 's> LogMerge<'b, 's> {
     pub(super) fn finish(self) -> Result<AddedMessages, HistoryError> {
         if self.added.added > 0 {
             let body = json!({ "from": self.first_place, "count": self.added.added });
-            record_history_event(self.batch, self.of, (self.seq, self.at), "history_added", body)?;
+            record_history_event(
+                self.batch,
+                self.of,
+                (self.seq, self.at),
+                JournalKind::HistoryAdded,
+                body,
+            )?;
         }
         Ok(self.added)
     }

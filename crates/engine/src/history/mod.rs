@@ -10,18 +10,19 @@ mod boundary;
 mod condense;
 mod ingest;
 mod log_merge;
+mod planned_rewind;
 mod rewind;
 mod shorten;
 mod summary;
 mod tokens;
 mod view;
 mod visible;
-mod with_operation;
 
 use std::collections::HashMap;
 
 use retake_model::{
-    AgentId, DialogId, HistoryKind, MAIN_AGENT, MessageRole, Millis, ModelMessage, ObjectId,
+    AgentId, DialogId, HistoryKind, JournalKind, MAIN_AGENT, MessageRole, Millis, ModelMessage,
+    ObjectId,
 };
 use retake_store::{
     Batch, ConversationMessage, HistoryKey, JournalEvent, MessageEntry, StoreError, StoredView,
@@ -29,19 +30,19 @@ use retake_store::{
 };
 use serde_json::{Value, json};
 
+use crate::error::RecordError;
 use crate::project::Project;
-use crate::record::RecordError;
 pub use boundary::FORCED_CONTEXT_REDUCTION_PERCENT;
 pub use condense::{
     CondenseError, CondenseMethod, CondenseOutcome, CondensePlan, PreparedCondense,
 };
 pub use ingest::AddedMessages;
+pub use planned_rewind::{PlannedRewind, RewindAction};
 pub use rewind::{RewindOutcome, RewindTarget};
 pub use summary::{SUMMARY_PREFIX, Summariser, SummaryError, SummaryRequest, SummaryRetry};
 pub use tokens::{TokenCounter, message_tokens};
 pub use view::{View, ViewChange, ViewItem};
 use visible::VisibleMessages;
-pub use with_operation::{PlannedRewind, RewindAction};
 
 /// A message of the model's history, as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -285,13 +286,13 @@ fn record_history_event(
     batch: &Batch<'_>,
     of: HistoryKey<'_>,
     (seq, at): (u64, Millis),
-    kind: &str,
+    kind: JournalKind,
     body: Value,
 ) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
         seq,
         at,
-        kind: kind.to_owned(),
+        kind,
         dialog: Some(of.dialog.clone()),
         agent: Some(of.agent.clone()),
         call: None,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use retake_model::{
-    AgentId, DialogId, HistoryKind, MAIN_AGENT, Millis, ObjectId, OperationId, ViewReason,
+    AgentId, DialogId, HistoryKind, MAIN_AGENT, Millis, ObjectId, OperationId, Stamp, ViewReason,
 };
 use retake_store::{
     Batch, ConversationMessage, HistoryKey, MessageEntry, NewView, StoreError, StoredView,
@@ -74,7 +74,7 @@ impl Project {
     }
 
     /// The same; the caller holds the lock.
-    pub(super) fn rewind_locked(
+    pub(crate) fn rewind_locked(
         &self,
         (dialog, agent): (&DialogId, &AgentId),
         to: RewindTarget,
@@ -117,7 +117,7 @@ impl Project {
     }
 
     /// The same; the caller holds the lock.
-    pub(super) fn undo_rewind_locked(
+    pub(crate) fn undo_rewind_locked(
         &self,
         undone: OperationId,
         by: Option<OperationId>,
@@ -283,7 +283,8 @@ fn record_rewind_view(
     (shown, operation): (&VisibleMessages, Option<OperationId>),
 ) -> Result<(), StoreError> {
     let (why, open_from) = (ViewReason::Rewound, shown.open_from);
-    batch.put_view(of, place, &NewView { why, places: &shown.ranges, open_from, operation })
+    let stamp = Stamp { seq: place.0, at: place.1 };
+    batch.put_view(of, stamp, &NewView { why, places: &shown.ranges, open_from, operation })
 }
 
 /// Undoes what an operation did to one conversation, if it was not changed since.

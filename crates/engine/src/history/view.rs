@@ -5,7 +5,10 @@
 
 use std::collections::HashSet;
 
-use retake_model::{AgentId, DialogId, HistoryKind, Millis, ModelMessage, OperationId, ViewReason};
+use retake_model::{
+    AgentId, DialogId, HistoryKind, JournalKind, Millis, ModelMessage, OperationId, Stamp,
+    ViewReason,
+};
 use retake_store::{Batch, HistoryKey, MessageEntry, NewView, StoreError, StoredView};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -114,7 +117,11 @@ impl Project {
                 }
                 ViewItem::New(message) => {
                     own -= 1;
-                    batch.put_message(of, (seq, at), &new_message(own, None, message, None)?)?;
+                    batch.put_message(
+                        of,
+                        Stamp { seq, at },
+                        &new_message(own, None, message, None)?,
+                    )?;
                     places.push(own);
                 }
             }
@@ -176,7 +183,7 @@ pub(super) fn pop_view(
             open_from: below.open_from,
             operation,
         };
-        batch.put_view(*of, place, &view)?;
+        batch.put_view(*of, Stamp { seq: place.0, at: place.1 }, &view)?;
     }
     let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
     record_view_event(batch, of, place, (ViewReason::BroughtBack, operation))
@@ -190,7 +197,7 @@ pub(super) fn record_view(
     (shown, why, operation): (&VisibleMessages, ViewReason, Option<OperationId>),
 ) -> Result<View, HistoryError> {
     let view = NewView { why, places: &shown.ranges, open_from: shown.open_from, operation };
-    batch.put_view(of, place, &view)?;
+    batch.put_view(of, Stamp { seq: place.0, at: place.1 }, &view)?;
     record_view_event(batch, of, place, (why, operation))
 }
 
@@ -205,6 +212,6 @@ pub(super) fn record_view_event(
     let (shown, hidden) =
         count_messages(&VisibleMessages::current(&batch.views(of)?), &batch.message_log(of)?);
     let body = json!({ "why": why, "kept": shown, "hidden": hidden, "operation": operation });
-    record_history_event(batch, of, (seq, at), "conversation_view", body)?;
+    record_history_event(batch, of, (seq, at), JournalKind::ConversationView, body)?;
     Ok(View { seq, at, why, operation, shown, hidden, stands: why != ViewReason::BroughtBack })
 }

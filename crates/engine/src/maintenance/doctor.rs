@@ -6,8 +6,9 @@ use std::time::Duration;
 use retake_model::Millis;
 use retake_store::{FileLock, SalvageReport, StoreError, VerifyReport};
 
-use crate::project::{INITIALISED_AT_KEY, Project, ProjectError, Retake};
-use crate::record::RecordError;
+use crate::error::RecordError;
+use crate::project::{INITIALISED_AT_KEY, Project};
+use crate::retake::{ProjectError, Retake};
 
 /// Timeout of waiting for a project's lock before a salvage.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,12 +1,12 @@
 //! Removes contents from the record for good.
 
-use retake_model::{Millis, ObjectId, OperationId};
+use retake_model::{JournalKind, Millis, ObjectId, OperationId};
 use retake_store::{FileLock, PurgeReport, PurgeScope, PurgeTarget, StoreError};
 use serde_json::json;
 
+use crate::error::RecordError;
 use crate::journal::record_entry;
 use crate::project::Project;
-use crate::record::RecordError;
 
 /// Why nothing was purged.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ impl Project {
         // Subscribers that show the content must drop it.
         let batch = store.batch()?;
         let body = json!({ "contents": purge.scope.contents.len() });
-        record_entry(&batch, (batch.next_seq(), at), "purged", None, body)?;
+        record_entry(&batch, batch.next_stamp(at), JournalKind::Purged, None, body)?;
         batch.commit()?;
         Ok(purge)
     }

@@ -1,15 +1,15 @@
 //! Applies the retention limits to the record (garbage collection).
 
-use retake_model::Millis;
+use retake_model::{JournalKind, Millis};
 use retake_store::{
     DiskUsage, FileLock, GcError, GcReport, RemovedRecords, RetentionForecast, RetentionLimits,
     StoreError,
 };
 use serde_json::json;
 
+use crate::error::RecordError;
 use crate::journal::record_entry;
 use crate::project::Project;
-use crate::record::RecordError;
 use crate::settings::RetentionSettings;
 
 const MILLIS_PER_DAY: Millis = 24 * 60 * 60 * 1000;
@@ -68,7 +68,7 @@ impl Project {
             let batch = self.store().batch()?;
             let body =
                 json!({ "dialogs": dialogs, "changes": changes, "checkpoints": checkpoints });
-            record_entry(&batch, (batch.next_seq(), at), "collected", None, body)?;
+            record_entry(&batch, batch.next_stamp(at), JournalKind::Collected, None, body)?;
             batch.commit()?;
         }
         Ok(collected)

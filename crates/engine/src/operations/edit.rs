@@ -8,15 +8,13 @@ use retake_store::{Call, CallState};
 use serde_json::{Value, json};
 
 use crate::apply::AppliedPlan;
-use crate::operations::begin::OperationError;
+use crate::calls::open_call::HOST_EDIT_TOOL;
+use crate::error::OperationError;
 use crate::plan::Plan;
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, take_back};
 use crate::project::Project;
 use crate::record::RecordOutcome;
-
-/// The tool name under which an edit of a host is recorded.
-pub(crate) const HOST_EDIT_TOOL: &str = "edit_files";
 
 impl Project {
     /// Begins an edit of these paths, relative to the root; `edit` is the caller's name for it.

@@ -10,6 +10,7 @@ pub(crate) mod session;
 pub(crate) mod stage;
 pub(crate) mod steps;
 pub(crate) mod undo;
+mod with_conversation;
 
 use std::collections::HashSet;
 
@@ -17,7 +18,7 @@ use retake_model::{Change, Millis, ProjectPath};
 use retake_store::StoreError;
 
 use crate::apply::links::need_own_file;
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::plan::draft::Draft;
 use crate::plan::selection::SelectedChanges;
 use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};

@@ -3,13 +3,14 @@
 use retake_model::{Checkpoint, DialogId, Millis, OperationKind, PathState, ProjectPath};
 use retake_store::{ChangeFilter, StoreError};
 
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::plan::go_to::{GoToOptions, go_to};
 use crate::plan::{FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
 
 impl Project {
-    /// Plans to put the files into the state of a checkpoint (RSTR-1, design section 8).
+    /// Plans to put the files into the state of a checkpoint (RSTR-1,
+    /// docs/design/undo.md).
     pub fn plan_restore(
         &self,
         checkpoint: &Checkpoint,

@@ -12,7 +12,7 @@ use retake_store::StatusMark;
 use crate::apply::set_hunk_decisions;
 use crate::content::comparable::comparable_content;
 use crate::content::merge::revert_hunks;
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, take_back, take_back_hunks};
 use crate::plan::{FollowUp, Plan};

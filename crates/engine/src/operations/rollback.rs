@@ -2,12 +2,12 @@
 
 use retake_model::{ChangeStatus, Millis, OperationKind};
 
-use crate::calls::interpret::first_line_prefix;
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::plan::Plan;
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, take_back};
 use crate::project::Project;
+use crate::record::event_rows::first_line_prefix;
 
 /// Maximum characters of a message that are quoted in a title.
 const MAX_MESSAGE_CHARS: usize = 50;

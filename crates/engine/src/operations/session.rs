@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
-    Change, ChangeStatus, Checkpoint, CheckpointKind, DialogId, Millis, ObjectId, OperationKind,
-    PathState, ProjectPath, SessionState, WorkSession,
+    Change, ChangeStatus, Checkpoint, CheckpointKind, DialogId, JournalKind, Millis, ObjectId,
+    OperationKind, PathState, ProjectPath, SessionState, WorkSession,
 };
 use retake_store::{ChangeFilter, StatusMark, StoreError};
 use serde_json::json;
 
+use crate::error::OperationError;
 use crate::journal::record_entry;
-use crate::operations::begin::OperationError;
 use crate::plan::go_to::{GoToOptions, go_to};
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, take_back};
@@ -98,8 +98,8 @@ impl Project {
         )?;
         let session = checkpoint::work_session_of(&batch, dialog, at)?;
         let parents = [session.base, closing.id];
-        let place = (batch.next_seq(), at);
-        let commit = batch.put_commit(&closing.tree, &parents, &name, Some(dialog), place)?;
+        let stamp = batch.next_stamp(at);
+        let commit = batch.put_commit(&closing.tree, &parents, &name, Some(dialog), stamp)?;
         for change in &unapproved {
             batch.set_approved(change.id, session.number, at)?;
         }
@@ -122,7 +122,7 @@ impl Project {
             "session": session.name(), "commit": commit, "new_session": new_session,
             "changes": unapproved.len() + gone.len(),
         });
-        record_entry(&batch, place, "approved", Some(dialog), body)?;
+        record_entry(&batch, stamp, JournalKind::Approved, Some(dialog), body)?;
         batch.commit()?;
         let in_it = |made: &Checkpoint| made.session == Some(session.number);
         let checkpoints = self.store().checkpoints(Some(dialog), usize::MAX >> 1)?;

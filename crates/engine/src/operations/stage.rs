@@ -10,7 +10,7 @@ use retake_model::{Actor, Change, ChangeMethod, DialogId, Millis, ProjectPath};
 use retake_store::{ChangeFilter, StoreError};
 use retake_workspace::IgnoreRules;
 
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::project::Project;
 use crate::scan::refresh::RefreshOutcome;
 use crate::scan::state;

@@ -17,7 +17,7 @@ use retake_model::{
 use retake_store::{ChangeFilter, StatusMark, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::plan::take_back::TakeBackOptions;
 use crate::plan::{Plan, PlanReason};
 use crate::project::Project;

@@ -9,7 +9,7 @@ use retake_model::{Change, ChangeStatus, Gap, Millis, Operation, OperationId, Op
 use retake_store::{CallWithoutChanges, ChangeFilter, StatusMark, StoreError};
 
 use crate::apply::AppliedPlan;
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 use crate::operations::steps::{REDO_TITLE_PREFIX, UndoStep};
 use crate::plan::take_back::{PathBond, TakeBackOptions, take_back};
 use crate::plan::{Plan, PlanReason, PlannedFile};

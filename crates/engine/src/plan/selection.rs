@@ -9,7 +9,7 @@ use retake_model::{
 };
 use retake_store::{ChangeFilter, Store, StoreError};
 
-use crate::operations::begin::OperationError;
+use crate::error::OperationError;
 
 /// A filter of agents' changes; all given conditions must hold. Empty means all changes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use retake_model::Millis;
 use retake_store::{Store, StoreAccess, StoreError};
 
-use crate::project::Retake;
+use crate::retake::Retake;
 
 /// Last activity by agent kind, from the records of all projects.
 #[derive(Debug, Default)]

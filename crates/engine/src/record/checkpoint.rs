@@ -6,18 +6,18 @@
 use std::fmt::Write as _;
 
 use retake_model::{
-    Actor, Checkpoint, CheckpointKind, DialogId, EventKind, Millis, ObjectId, WorkSession,
+    Actor, Checkpoint, CheckpointKind, DialogId, EventKind, JournalKind, Millis, ObjectId, Stamp,
+    WorkSession,
 };
 use retake_store::{Batch, ChangeFilter, NewCheckpoint, Store, StoreError};
 use serde_json::json;
 
-use crate::calls::interpret::ReceivedEvent;
+use crate::error::{OperationError, RecordError};
 use crate::journal::record_entry;
-use crate::operations::begin::OperationError;
 use crate::project::{INITIALISED_AT_KEY, Project};
-use crate::record::RecordError;
-use crate::scan::refresh::ScanTrigger;
+use crate::scan::request::ScanTrigger;
 use crate::settings::{CheckpointPolicy, CheckpointSettings};
+use crate::submission::Submission;
 
 /// Maximum characters of a message in the name of the checkpoint before it (CKPT-4).
 const MAX_MESSAGE_CHARS: usize = 50;
@@ -87,19 +87,19 @@ fn record_checkpoint_event(batch: &Batch<'_>, checkpoint: &Checkpoint) -> Result
         "checkpoint": checkpoint.id, "kind": checkpoint.kind, "message": checkpoint.message,
         "session": checkpoint.session,
     });
-    let place = (checkpoint.seq, checkpoint.at);
-    record_entry(batch, place, "checkpoint", checkpoint.dialog.as_ref(), body)
+    let stamp = Stamp { seq: checkpoint.seq, at: checkpoint.at };
+    record_entry(batch, stamp, JournalKind::Checkpoint, checkpoint.dialog.as_ref(), body)
 }
 
 /// Makes the checkpoint that an event asks for. If the event was spooled, the state just before it
 /// is not known exactly, which the name then says.
 pub(crate) fn checkpoint_for_event(
     batch: &Batch<'_>,
-    arrived: &ReceivedEvent,
+    submission: &Submission,
     settings: &CheckpointSettings,
     late: bool,
 ) -> Result<Option<Checkpoint>, StoreError> {
-    let (event, at) = (&arrived.event, arrived.at);
+    let (event, at) = (&submission.event, submission.at);
     let session = work_session_of(batch, &event.dialog, at)?;
     let automatic = settings.policy != CheckpointPolicy::Manual;
     match &event.what {

@@ -6,18 +6,18 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use retake_model::{Event, EventKind, Gap, GapReason, Millis, ProjectPath};
+use retake_model::{Event, EventKind, Gap, GapReason, JournalKind, Millis, ProjectPath};
 use retake_store::{Batch, Spool, StoreError};
 use serde_json::{Value, json};
 
 use crate::attribution::rules::CLOCK_GRANULARITY;
-use crate::calls::interpret::ReceivedEvent;
+use crate::error::RecordError;
 use crate::journal::record_entry;
 use crate::project::Project;
-use crate::record::submit::Submission;
-use crate::record::{Notice, NoticeCode, RecordError, RecordOutcome};
+use crate::record::RecordOutcome;
 use crate::scan::rows::record_gap_event;
 use crate::scan::stat_cache::RecalledStats;
+use crate::submission::{Notice, NoticeCode, Submission};
 
 /// Spools events of one project that cannot be recorded in time.
 #[derive(Debug)]
@@ -57,11 +57,11 @@ impl Project {
     /// Spools an event that cannot be recorded now.
     pub(crate) fn spool_event(
         &self,
-        parcel: &Submission,
+        submission: &Submission,
         why: &str,
     ) -> Result<RecordOutcome, RecordError> {
-        self.spool().push(&parcel.key, &parcel.event, parcel.at)?;
-        tracing::warn!(event = parcel.event.name(), why, "an event is kept for later");
+        self.spool().push(&submission.key, &submission.event, submission.at)?;
+        tracing::warn!(event = submission.event.name(), why, "an event is kept for later");
         let message = format!("the event is kept and will be taken in later: {why}");
         let notices = vec![Notice::new(NoticeCode::Spooled, message)];
         Ok(RecordOutcome { notices, ..RecordOutcome::default() })
@@ -85,10 +85,10 @@ impl Project {
             // An event may be spooled twice: by its thread, and by a host that did not wait for
             // that.
             if seen.insert(&entry.id) && !self.store().is_key_recorded(&entry.id)? {
-                fresh.push(ReceivedEvent::from_spool(entry));
+                fresh.push(Submission::from_spool(entry));
             }
         }
-        self.record_received(fresh, at)?;
+        self.record_submissions(fresh, at)?;
         if !bad.is_empty() {
             self.record_unreadable_lines(&bad, at)?;
         }
@@ -135,7 +135,7 @@ impl Project {
         let batch = self.store().batch()?;
         let path: ProjectPath = "spool".parse().map_err(|_| StoreError::Row("path".into()))?;
         batch.put_gap(&Gap { path, reason: GapReason::LostEvent, detail }, at)?;
-        record_entry(&batch, (batch.next_seq(), at), GapReason::LostEvent.as_str(), None, body)?;
+        record_entry(&batch, batch.next_stamp(at), JournalKind::LostEvent, None, body)?;
         batch.commit()
     }
 }

@@ -4,19 +4,21 @@
 //! transcript's read position is committed with them: a message is recorded once, and one that
 //! could not be recorded now is read again the next time.
 
-use retake_model::{AgentId, DialogId, Event, EventKind, Millis};
+use retake_model::{AgentId, DialogId, Event, EventKind, JournalKind, Millis};
 use retake_store::{Batch, FileLock, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::calls::interpret::{
-    EventEffect, LiveCalls, MAX_TITLE_CHARS, ReceivedEvent, ensure_event_rows, first_line_prefix,
-    record_event_effect,
-};
+use crate::calls::interpret::{EventEffect, InterpretedEvent};
+use crate::calls::live_calls::LiveCalls;
+use crate::error::RecordError;
 use crate::journal::record_entry;
 use crate::project::{INITIALISED_AT_KEY, Project};
-use crate::record::RecordError;
+use crate::record::event_rows::{
+    EventPlace, MAX_TITLE_CHARS, ensure_event_rows, first_line_prefix, record_event_effect,
+};
 use crate::scan::rows::CallRowMap;
+use crate::submission::Submission;
 
 /// Read position in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,19 +94,16 @@ impl Project {
                 }
                 continue;
             }
-            let arrived = ReceivedEvent::from_transcript(event.clone(), at);
+            // Messages of a transcript have no idempotency key: the mark makes them count once.
+            let submission = Submission::new("", event.clone(), at);
+            let message = InterpretedEvent { submission, effect: EventEffect::Other };
             // Messages that are read after the end do not reopen the dialog.
             if batch.dialog(&event.dialog)?.is_none() {
-                ensure_event_rows(&batch, &arrived, EventEffect::Other, &calls, &mut rows)?;
+                ensure_event_rows(&batch, &message, &calls, &mut rows)?;
             }
-            let seq = batch.next_seq();
-            record_event_effect(
-                &batch,
-                &arrived,
-                EventEffect::Other,
-                (&calls, &rows),
-                (seq, None),
-            )?;
+            let place =
+                EventPlace { calls: &calls, rows: &rows, seq: batch.next_seq(), checkpoint: None };
+            record_event_effect(&batch, &message, &place)?;
         }
         batch.set_transcript_cursor(&mark.dialog, &mark.agent, &mark.cursor)?;
         batch.commit()?;
@@ -123,7 +122,13 @@ fn record_message_text(
 ) -> Result<(), StoreError> {
     if batch.set_message_text(dialog, index, text, first_line_prefix(text, MAX_TITLE_CHARS))? {
         let body = json!({ "message_index": index });
-        record_entry(batch, (batch.next_seq(), at), "message_completed", Some(dialog), body)?;
+        record_entry(
+            batch,
+            batch.next_stamp(at),
+            JournalKind::MessageCompleted,
+            Some(dialog),
+            body,
+        )?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use retake_workspace::{FileStat, SuspectFile, Workspace};
 
 use crate::attribution::repository::ProjectRepository;
 use crate::scan::capture::{CaptureResult, CaptureTarget, RefusedContents, capture};
-use crate::scan::observation::ScanRequest;
+use crate::scan::request::ScanRequest;
 
 /// Minimum number of files for which it pays to read git's index, and to write a pack.
 const MIN_BULK_FILES: usize = 400;

@@ -14,8 +14,8 @@ use retake_workspace::{ChangeHint, IgnoreRules, RuleSources, ScanResult};
 
 use crate::attribution::repository::{ProjectRepository, path_digest};
 use crate::scan::hints::FullScanSnapshot;
-use crate::scan::observation::{Observation, ScanRequest, ScanScope};
-use crate::scan::refresh::IgnoredSummary;
+use crate::scan::observation::Observation;
+use crate::scan::request::{IgnoredSummary, ScanRequest, ScanScope};
 use crate::scan::rows::is_lasting;
 use crate::scan::stat_cache::{
     LoadedStatCache, RecalledStats, STAT_CACHE_READ_COST_BYTES, known_stats,

@@ -11,12 +11,14 @@ use retake_model::{Event, EventKind, Gap, Millis, ProjectPath};
 use retake_store::{Batch, StoreError};
 use retake_workspace::IgnoreRules;
 
+use crate::attribution::observed::EndingCall;
 use crate::attribution::rules::OwnershipLimit;
-use crate::calls::interpret::{EventEffect, LiveCalls, ReceivedEvent};
+use crate::calls::interpret::{EventEffect, InterpretedEvent};
+use crate::calls::live_calls::LiveCalls;
 use crate::calls::open_call::LiveCall;
 use crate::freshness::shown_files;
 use crate::project::Project;
-use crate::scan::observation::{HiddenPathState, ScanRequest, ScanScope};
+use crate::scan::request::{HiddenPathState, ScanRequest, ScanScope};
 use crate::scan::shield::{ShieldSelection, missed_shield_gaps, select_shielded};
 use crate::scan::state;
 
@@ -35,13 +37,6 @@ pub(crate) struct ScanContext<'a> {
     pub(crate) ending: Option<EndingCall>,
     /// Time until which the agent waits for the call that begins.
     deadline: Option<Millis>,
-}
-
-/// The end of a call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EndingCall {
-    pub(crate) row: i64,
-    pub(crate) at: Millis,
 }
 
 impl<'a> ScanContext<'a> {
@@ -96,25 +91,12 @@ impl<'a> ScanContext<'a> {
     pub(crate) fn for_events(
         project: &'a Project,
         batch: &Batch<'_>,
-        events: &[(&ReceivedEvent, EventEffect)],
+        events: &[InterpretedEvent],
         calls: &'a LiveCalls,
     ) -> Result<Self, StoreError> {
         match events {
-            [(arrived, meaning)] if !arrived.was_spooled => {
-                let mut occasion =
-                    Self::for_timely_event(project, batch, &arrived.event, *meaning, calls)?;
-                occasion.deadline = arrived.deadline;
-                if let EventEffect::Ends(row) = *meaning {
-                    occasion.ending = Some(EndingCall { row, at: arrived.at });
-                }
-                let is_served = match arrived.scan_ticket {
-                    Some(arrival) => arrival.is_served(batch)?,
-                    None => false,
-                };
-                if is_served && occasion.request.scope == ScanScope::Everything {
-                    occasion.request.scope = ScanScope::Paths(Vec::new());
-                }
-                Ok(occasion)
+            [event] if !event.submission.was_spooled => {
+                Self::for_timely_event(project, batch, event, calls)
             }
             _ => Self::for_late_events(project, batch, events, calls),
         }
@@ -123,112 +105,127 @@ impl<'a> ScanContext<'a> {
     fn for_timely_event(
         project: &'a Project,
         batch: &Batch<'_>,
-        event: &Event,
-        meaning: EventEffect,
+        interpreted: &InterpretedEvent,
         calls: &'a LiveCalls,
     ) -> Result<Self, StoreError> {
-        let mut occasion = Self::without_event(project, batch, calls)?;
-        let (row, hidden, limit) = match meaning {
-            EventEffect::Begins(row) => (row, HiddenPathState::Baseline, None),
-            EventEffect::Ends(row) => (row, HiddenPathState::New, None),
-            EventEffect::EndsAgain(row) => {
-                (row, HiddenPathState::New, Some(OwnershipLimit::TargetsOnly))
-            }
-            EventEffect::EndsUnbegun(row) => {
-                (row, HiddenPathState::UnknownBefore, Some(OwnershipLimit::TargetsOnly))
+        let InterpretedEvent { submission, effect } = interpreted;
+        let mut context = Self::without_event(project, batch, calls)?;
+        context.deadline = submission.deadline;
+        match *effect {
+            EventEffect::Begins(row)
+            | EventEffect::Ends(row)
+            | EventEffect::EndsAgain(row)
+            | EventEffect::EndsUnbegun(row) => {
+                let Some(live) = calls.get(row) else {
+                    return Err(StoreError::Row(format!("call {row} went away")));
+                };
+                context.set_call(project, batch, interpreted, live)?;
             }
             EventEffect::Other => {
                 // A repeated begin is redundant, and messages change no files; every other event
                 // triggers a full scan.
                 use EventKind::{AssistantMessage, ToolBegin};
-                if matches!(event.what, ToolBegin { .. } | AssistantMessage { .. }) {
-                    occasion.request.scope = ScanScope::Paths(Vec::new());
+                if matches!(submission.event.what, ToolBegin { .. } | AssistantMessage { .. }) {
+                    context.request.scope = ScanScope::Paths(Vec::new());
                 }
-                occasion.limit_unheard_calls(event);
-                return Ok(occasion);
+                context.limit_unheard_calls(&submission.event);
+            }
+        }
+        let is_served = match submission.scan_ticket {
+            Some(ticket) => ticket.is_served(batch)?,
+            None => false,
+        };
+        if is_served && context.request.scope == ScanScope::Everything {
+            context.request.scope = ScanScope::Paths(Vec::new());
+        }
+        Ok(context)
+    }
+
+    /// Sets scope, ownership and shield by the call that begins or ends.
+    fn set_call(
+        &mut self,
+        project: &'a Project,
+        batch: &Batch<'_>,
+        interpreted: &InterpretedEvent,
+        live: &LiveCall,
+    ) -> Result<(), StoreError> {
+        let (event, effect) = (&interpreted.submission.event, interpreted.effect);
+        let row = live.call.row;
+        let (hidden, limit) = match effect {
+            EventEffect::Begins(_) => (HiddenPathState::Baseline, None),
+            EventEffect::Ends(_) => (HiddenPathState::New, None),
+            EventEffect::EndsAgain(_) => (HiddenPathState::New, Some(OwnershipLimit::TargetsOnly)),
+            EventEffect::EndsUnbegun(_) | EventEffect::Other => {
+                (HiddenPathState::UnknownBefore, Some(OwnershipLimit::TargetsOnly))
             }
         };
-        let Some(live) = calls.get(row) else {
-            return Err(StoreError::Row(format!("call {row} went away")));
-        };
-        let limit = if is_failed_edit(event, live, calls) {
-            Some(OwnershipLimit::PredictedOnly)
-        } else {
-            limit
-        };
-        occasion.limits.extend(limit.map(|limit| (row, limit)));
+        let failed = is_failed_edit(event, live, self.calls);
+        let limit = if failed { Some(OwnershipLimit::PredictedOnly) } else { limit };
+        self.limits.extend(limit.map(|limit| (row, limit)));
         // A dialog's first event makes its initial checkpoint, which covers everything.
         if batch.dialog(&event.dialog)?.is_some() {
-            occasion.request.scope = match live.scan_paths() {
-                None => ScanScope::Everything,
-                Some(mut paths) => {
-                    let shown = shown_files(project.root(), event, Some(live)).into_iter();
-                    let shown: Vec<_> = shown.map(|(path, _)| path).collect();
-                    paths.extend(visible_paths(project, batch, shown)?);
-                    if matches!(meaning, EventEffect::Ends(_)) {
-                        paths.extend(live.scratch_paths(batch)?);
-                    }
-                    ScanScope::Paths(paths)
-                }
-            };
+            self.request.scope = call_scope(project, batch, interpreted, live)?;
         }
-        occasion.request.hidden = hidden;
-        occasion.request.always_scanned.clone_from(&live.call_targets.named);
-        if matches!(meaning, EventEffect::Begins(_)) {
-            occasion.beginning = Some(row);
+        self.request.hidden = hidden;
+        self.request.always_scanned.clone_from(&live.call_targets.named);
+        if matches!(effect, EventEffect::Ends(_)) {
+            self.ending = Some(EndingCall { row, at: interpreted.submission.at });
+        }
+        if matches!(effect, EventEffect::Begins(_)) {
+            self.beginning = Some(row);
             let is_other = |live: &LiveCall| live.is_at_work() && live.call.row != row;
-            occasion.request.has_open_calls = calls.live.iter().any(is_other);
-            let taken = shield_targets(project, batch, live)?;
-            occasion.request.always_scanned.extend(taken.paths);
-            occasion.gaps = taken.gaps;
+            self.request.has_open_calls = self.calls.live.iter().any(is_other);
+            let shielded = shield_targets(project, batch, live)?;
+            self.request.always_scanned.extend(shielded.paths);
+            self.gaps = shielded.gaps;
         }
-        Ok(occasion)
+        Ok(())
     }
 
     /// Spooled events report something that happened at some time since the last scan.
     fn for_late_events(
         project: &'a Project,
         batch: &Batch<'_>,
-        events: &[(&ReceivedEvent, EventEffect)],
+        events: &[InterpretedEvent],
         calls: &'a LiveCalls,
     ) -> Result<Self, StoreError> {
-        let mut occasion = Self::without_event(project, batch, calls)?;
-        for (arrived, meaning) in events {
-            let has_failed = |row: &i64| {
-                calls.get(*row).is_some_and(|live| is_failed_edit(&arrived.event, live, calls))
-            };
-            match meaning {
+        let mut context = Self::without_event(project, batch, calls)?;
+        for InterpretedEvent { submission, effect } in events {
+            let (event, at) = (&submission.event, submission.at);
+            let has_failed =
+                |row: &i64| calls.get(*row).is_some_and(|live| is_failed_edit(event, live, calls));
+            match effect {
                 EventEffect::Ends(row)
                 | EventEffect::EndsAgain(row)
                 | EventEffect::EndsUnbegun(row)
                     if has_failed(row) =>
                 {
-                    occasion.limits.insert(*row, OwnershipLimit::PredictedOnly);
+                    context.limits.insert(*row, OwnershipLimit::PredictedOnly);
                 }
                 EventEffect::Begins(row) => {
-                    occasion.limits.insert(*row, OwnershipLimit::Between(arrived.at, Millis::MAX));
-                    occasion.late_calls.push(*row);
+                    context.limits.insert(*row, OwnershipLimit::Between(at, Millis::MAX));
+                    context.late_calls.push(*row);
                     let late = calls.get(*row).filter(|live| live.may_destroy());
                     let gaps = late.map(|live| missed_shield_gaps(project.workspace(), live));
-                    occasion.gaps.extend(gaps.unwrap_or_default());
+                    context.gaps.extend(gaps.unwrap_or_default());
                 }
-                EventEffect::Ends(row) => occasion.limit_ended_call(*row, arrived.at),
+                EventEffect::Ends(row) => context.limit_ended_call(*row, at),
                 EventEffect::EndsAgain(row) | EventEffect::EndsUnbegun(row) => {
-                    occasion.limits.insert(*row, OwnershipLimit::TargetsOnly);
+                    context.limits.insert(*row, OwnershipLimit::TargetsOnly);
                 }
-                EventEffect::Other if ends_turn(&arrived.event) => {
-                    occasion.limit_unheard_calls(&arrived.event);
-                    for live in calls.live.iter().filter(|live| is_ended_by(live, &arrived.event)) {
-                        occasion.limit_ended_call(live.call.row, arrived.at);
+                EventEffect::Other if ends_turn(event) => {
+                    context.limit_unheard_calls(event);
+                    for live in calls.live.iter().filter(|live| is_ended_by(live, event)) {
+                        context.limit_ended_call(live.call.row, at);
                     }
                 }
-                EventEffect::Other => occasion.limit_unheard_calls(&arrived.event),
+                EventEffect::Other => context.limit_unheard_calls(event),
             }
         }
-        occasion.request.hidden = HiddenPathState::UnknownBefore;
-        occasion.request.always_scanned =
+        context.request.hidden = HiddenPathState::UnknownBefore;
+        context.request.always_scanned =
             calls.live.iter().flat_map(|live| live.call_targets.named.clone()).collect();
-        Ok(occasion)
+        Ok(context)
     }
 
     /// Limits calls of which only this end is reported: they did not run, or failed, and what was
@@ -272,6 +269,23 @@ impl<'a> ScanContext<'a> {
             }
         }
     }
+}
+
+/// The paths to scan for a call that begins or ends.
+fn call_scope(
+    project: &Project,
+    batch: &Batch<'_>,
+    interpreted: &InterpretedEvent,
+    live: &LiveCall,
+) -> Result<ScanScope, StoreError> {
+    let Some(mut paths) = live.scan_paths() else { return Ok(ScanScope::Everything) };
+    let shown = shown_files(project.root(), &interpreted.submission.event, Some(live)).into_iter();
+    let shown: Vec<_> = shown.map(|(path, _)| path).collect();
+    paths.extend(visible_paths(project, batch, shown)?);
+    if matches!(interpreted.effect, EventEffect::Ends(_)) {
+        paths.extend(live.scratch_paths(batch)?);
+    }
+    Ok(ScanScope::Paths(paths))
 }
 
 /// Returns true if a call ends without having done its work: an edit tool that fails leaves its

@@ -17,8 +17,8 @@ use retake_workspace::{ChangeHint, IgnoreRules, RuleSources};
 
 use crate::attribution::repository::ProjectRepository;
 use crate::project::Project;
-use crate::scan::observation::{Observation, ScanScope};
-use crate::scan::refresh::{IgnoredSummary, ScanTrigger};
+use crate::scan::observation::Observation;
+use crate::scan::request::{IgnoredSummary, ScanScope, ScanTrigger};
 use crate::scan::stat_cache::LoadedStatCache;
 use crate::scan::state;
 use crate::scan::throttle::{DeferralMode, VersionThrottle};

@@ -6,6 +6,7 @@
 //!
 //! Invariant: the text of a command never narrows a scan.
 
+mod attribute;
 pub(crate) mod bulk;
 pub(crate) mod candidates;
 pub(crate) mod capture;
@@ -15,6 +16,7 @@ pub(crate) mod observation;
 pub(crate) mod partial_writes;
 pub(crate) mod reconcile;
 pub(crate) mod refresh;
+pub(crate) mod request;
 pub(crate) mod rows;
 pub(crate) mod rule_changes;
 pub(crate) mod shared_scan;

@@ -5,101 +5,22 @@
 //! visible is baseline, never a change.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use retake_model::{Gap, GapReason, Millis, PathState, ProjectPath};
+use retake_model::{Gap, GapReason, PathState, ProjectPath};
 use retake_store::{Batch, ManifestState, StatRow, StoreError};
 use retake_workspace::git::{GitIndex, GitState};
-use retake_workspace::{ChangeHint, FileStat, IgnoreRules, RuleSources, SuspectFile, Workspace};
+use retake_workspace::{ChangeHint, FileStat, IgnoreRules, RuleSources, SuspectFile};
 
-use crate::calls::interpret::LiveCalls;
+use crate::attribution::observed::ObservedChange;
 use crate::scan::bulk::capture_files;
 use crate::scan::candidates::{ScanCandidates, find_candidates};
 use crate::scan::capture::CaptureResult;
 use crate::scan::hints::FullScanSnapshot;
-use crate::scan::refresh::IgnoredSummary;
+use crate::scan::request::{HiddenPathState, IgnoredSummary, ScanRequest, ScanScope};
 use crate::scan::shared_scan::read_scan_number;
 use crate::scan::stat_cache::RecalledStats;
 use crate::scan::state;
-use crate::settings::Settings;
-
-/// One path that differs from the manifest.
-#[derive(Clone, Debug)]
-pub(crate) struct ObservedChange {
-    pub(crate) path: ProjectPath,
-    pub(crate) before: PathState,
-    pub(crate) after: PathState,
-    /// The stat under which `after` was read.
-    pub(crate) stat: Option<FileStat>,
-}
-
-/// The paths to scan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ScanScope {
-    /// Exactly these paths.
-    Paths(Vec<ProjectPath>),
-    /// The whole project.
-    Everything,
-}
-
-/// The earlier state of a path that rules hide, that the manifest does not have, and that is
-/// scanned because a tool or the shield names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HiddenPathState {
-    /// It existed before.
-    Baseline,
-    /// New: an earlier scan of the path found nothing.
-    New,
-    /// The state before is unknown.
-    UnknownBefore,
-}
-
-/// Parameters of a scan.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the project")]
-#[derive(Debug)]
-pub(crate) struct ScanRequest<'a> {
-    pub(crate) scope: ScanScope,
-    /// Paths that are scanned even if rules hide them.
-    pub(crate) always_scanned: Vec<ProjectPath>,
-    pub(crate) hidden: HiddenPathState,
-    /// The project has no manifest yet: everything is baseline.
-    pub(crate) first: bool,
-    pub(crate) workspace: &'a Workspace,
-    pub(crate) settings: &'a Settings,
-    pub(crate) global_excludes: Option<&'a Path>,
-    pub(crate) global_attributes: Option<&'a Path>,
-    /// A file in Retake's own folder that may be written; its mtime detects racy stats.
-    pub(crate) stamp: PathBuf,
-    /// Set if that file is on the project's device.
-    pub(crate) same_device: bool,
-    /// Set if a full scan leaves a `View` for narrower ones.
-    pub(crate) watched: bool,
-    /// The `View` of the last full scan.
-    pub(crate) snapshot: Option<Arc<FullScanSnapshot>>,
-    pub(crate) deferred: DeferredPaths<'a>,
-    /// Set if calls are open that began at an earlier scan: they are judged by the rules at their
-    /// begin.
-    pub(crate) has_open_calls: bool,
-    /// Ignored paths that the watcher saw move.
-    pub(crate) moved_ignored: BTreeSet<ProjectPath>,
-}
-
-/// Paths whose content this scan does not capture.
-#[derive(Debug, Default)]
-pub(crate) struct DeferredPaths<'a> {
-    pub(crate) paths: BTreeSet<ProjectPath>,
-    /// The calls whose scratch files are deferred, and the time.
-    pub(crate) scratch_of: Option<(&'a LiveCalls, Millis)>,
-}
-
-impl DeferredPaths<'_> {
-    fn contains(&self, suspect: &SuspectFile) -> bool {
-        let is_scratch = |(calls, at): (&LiveCalls, _)| calls.may_be_scratch(&suspect.path, at);
-        self.paths.contains(&suspect.path)
-            || (!suspect.known && self.scratch_of.is_some_and(is_scratch))
-    }
-}
 
 /// Result of a scan.
 #[derive(Debug, Default)]

@@ -7,10 +7,11 @@
 use retake_model::{FileState, Millis, PathState, ProjectPath};
 use retake_store::{Batch, ObjectKind, StoreError, encode};
 
+use crate::attribution::observed::ObservedChange;
 use crate::attribution::rules::OwnershipLimit;
 use crate::calls::open_call::{LiveCall, PathContent};
 use crate::scan::context::ScanContext;
-use crate::scan::observation::{Observation, ObservedChange};
+use crate::scan::observation::Observation;
 
 /// Removes the files that open edits are just writing from the observation.
 ///

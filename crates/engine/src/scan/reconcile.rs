@@ -6,18 +6,19 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use retake_model::{GapReason, Millis, ProjectPath};
+use retake_model::{GapReason, JournalKind, Millis, ProjectPath};
 use retake_store::{Batch, CallState, ChangeFilter, FileLock, StoreError};
 use serde_json::json;
 
 use crate::attribution::rules::OwnershipLimit;
-use crate::calls::interpret::LiveCalls;
+use crate::calls::live_calls::LiveCalls;
 use crate::calls::open_call::LiveCall;
+use crate::error::RecordError;
 use crate::journal::record_entry;
 use crate::project::{INITIALISED_AT_KEY, Project};
-use crate::record::RecordError;
 use crate::scan::context::ScanContext;
-use crate::scan::refresh::{RefreshOutcome, ScanTrigger};
+use crate::scan::refresh::RefreshOutcome;
+use crate::scan::request::ScanTrigger;
 
 /// Timeout after which agents have given up on a tool.
 const AGENT_TOOL_TIMEOUT: Millis = 10 * 60 * 1000;
@@ -104,5 +105,5 @@ fn record_reconciled(
         "changes": changes.len(), "actors": actors, "baseline": baseline, "gaps": gaps,
         "calls_closed": lost, "open_dialogs": open, "last_event_at": before.last_event_at,
     });
-    record_entry(batch, (batch.next_seq(), at), "reconciled", None, body)
+    record_entry(batch, batch.next_stamp(at), JournalKind::Reconciled, None, body)
 }

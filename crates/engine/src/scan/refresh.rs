@@ -7,26 +7,26 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use retake_model::{Change, Confidence, Gap, GapReason, Millis, ProjectPath};
+use retake_model::{Change, Confidence, Gap, GapReason, JournalKind, Millis, ProjectPath};
 use retake_store::{Batch, StoreError};
 use retake_workspace::{IgnoreRules, IgnoredName, git};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::attribution::rename::AttributedStep;
-use crate::calls::interpret::LiveCalls;
+use crate::calls::live_calls::LiveCalls;
+use crate::error::RecordError;
 use crate::freshness::{ignore_row_damage, record_stale_agents, record_untargeted};
 use crate::journal::record_entry;
 use crate::project::{INITIALISED_AT_KEY, Project};
-use crate::record::{RecordError, ScanProgress};
 use crate::scan::context::{ScanContext, load_last_rules, visible_paths};
 use crate::scan::hints::HintGuard;
-use crate::scan::observation::{DeferredPaths, Observation, ScanScope, observe};
-use crate::scan::partial_writes;
+use crate::scan::observation::{Observation, observe};
+use crate::scan::request::{DeferredPaths, ScanScope, ScanStart, ScanTrigger};
 use crate::scan::rows::{CallRowMap, record_scan};
 use crate::scan::shield::unshielded_paths;
-use crate::scan::state;
 use crate::scan::throttle::DeferralMode;
+use crate::scan::{partial_writes, state};
 
 /// Maximum gaps that are named one by one.
 const MAX_NAMED_GAPS: usize = 100;
@@ -39,16 +39,8 @@ const STALE_GIT_LOCK_AGE: Millis = 60_000;
 /// Maximum time between two steps of a rebase, unless it waits for the person.
 const REBASE_STEP_TIMEOUT: Millis = 2_000;
 
-/// Trigger of a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ScanTrigger {
-    /// A command or an event requires the current state.
-    Requested,
-    /// The watcher saw a change; no caller waits.
-    Watcher,
-    /// Retake did not run for a while.
-    Reconcile,
-}
+/// Progress of a scan: files read, files to read.
+pub type ScanProgress<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// Outcome of a scan of the project.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -72,15 +64,6 @@ pub struct RefreshOutcome {
     pub postponed: bool,
     /// Time at which a deferred version is due; see [`Project::refresh_in_background`].
     pub due: Option<Millis>,
-}
-
-/// Ignored paths, and other findings that only a full scan has.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct IgnoredSummary {
-    pub(crate) ignored: Vec<IgnoredName>,
-    pub(crate) ignored_count: u64,
-    pub(crate) scratch: u64,
-    pub(crate) nested_repositories: Vec<ProjectPath>,
 }
 
 impl RefreshOutcome {
@@ -370,13 +353,6 @@ impl Project {
     }
 }
 
-/// Trigger and time of a scan.
-#[derive(Clone, Copy)]
-pub(crate) struct ScanStart {
-    pub(crate) why: ScanTrigger,
-    pub(crate) at: Millis,
-}
-
 /// Called between the observation and the writing of its rows.
 pub(crate) type BeforeRowsHook<'a> =
     &'a mut dyn FnMut(&Batch<'_>, &Observation, &ScanContext<'_>) -> Result<CallRowMap, StoreError>;
@@ -444,7 +420,7 @@ fn record_outside_rules(
     for (file, before, after) in outside.into_iter().filter(|(_, old, new)| old != new) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let body = json!({ "file": file, "before": text(before), "after": text(after) });
-        record_entry(batch, (batch.next_seq(), at), "rules_changed", None, body)?;
+        record_entry(batch, batch.next_stamp(at), JournalKind::RulesChanged, None, body)?;
     }
     Ok(())
 }

@@ -4,18 +4,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, Millis, PathState};
-use retake_store::{Batch, JournalEvent, ManifestState, NewChange, Store, StoreError};
+use retake_model::{
+    Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, JournalKind, Millis, PathState,
+};
+use retake_store::{Batch, JournalEvent, ManifestState, NewChange, StoreError};
 use retake_workspace::git::GitState;
 use serde_json::json;
 
 use crate::attribution::rename::AttributedStep;
-use crate::content::comparable::comparable_content;
-use crate::content::diff;
+use crate::content::comparable::line_changes_between;
 use crate::journal::record_entry;
 use crate::scan::observation::Observation;
-use crate::scan::stat_cache;
-use crate::scan::state;
+use crate::scan::{stat_cache, state};
 
 /// Time for which a gap that reports a past incident is shown.
 const LASTING_GAP_TTL: Millis = 24 * 60 * 60 * 1000;
@@ -136,7 +136,7 @@ pub(crate) fn record_change_event(batch: &Batch<'_>, change: &Change) -> Result<
     batch.put_event(&JournalEvent {
         seq: change.id.0,
         at: change.at,
-        kind: "file_changed".to_owned(),
+        kind: JournalKind::FileChanged,
         dialog: change.dialog.clone(),
         agent: change.agent.clone(),
         call: change.call.clone(),
@@ -160,7 +160,7 @@ fn record_git_event(
         "actions": actions, "from": describe_git_position(observation.old_git.as_ref()),
         "to": describe_git_position(observation.git.as_ref()),
     });
-    record_entry(batch, (batch.next_seq(), at), "git", None, body)
+    record_entry(batch, batch.next_stamp(at), JournalKind::Git, None, body)
 }
 
 /// Describes git's position: the branch, else the commit.
@@ -183,7 +183,7 @@ fn record_baseline(
         batch.set_manifest(path, stored, stat.as_ref())?;
     }
     let body = json!({ "files": observation.baseline.len() });
-    record_entry(batch, (batch.next_seq(), at), "baseline", None, body)
+    record_entry(batch, batch.next_stamp(at), JournalKind::Baseline, None, body)
 }
 
 /// Returns true if a gap reports a past incident; such gaps are shown for a day.
@@ -225,17 +225,5 @@ pub(crate) fn record_gap_event(
         return Ok(());
     }
     let body = json!({ "opened": opened, "closed": closed });
-    record_entry(batch, (batch.next_seq(), at), "gaps", None, body)
-}
-
-/// Changed lines; `None` if the contents cannot be compared.
-pub(crate) fn line_changes_between(
-    store: &Store,
-    before: &PathState,
-    after: &PathState,
-) -> Result<Option<retake_model::LineChanges>, StoreError> {
-    match (comparable_content(store, before)?, comparable_content(store, after)?) {
-        (Some(before), Some(after)) => Ok(diff::line_changes(&before, &after)),
-        _ => Ok(None),
-    }
+    record_entry(batch, batch.next_stamp(at), JournalKind::Gaps, None, body)
 }

@@ -14,10 +14,7 @@ use retake_store::{Batch, StoreError};
 
 use crate::project::Project;
 use crate::scan::state;
-
-/// Number of the last scan that had begun when a request arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ScanTicket(u64);
+use crate::submission::ScanTicket;
 
 impl Project {
     /// Returns the scan number at the arrival of a request; `None` if it needs a scan of its own.
@@ -46,8 +43,8 @@ mod tests {
     use retake_model::{Event, EventKind, Millis};
 
     use super::*;
-    use crate::project::{InitOptions, Retake};
-    use crate::record::submit::Submission;
+    use crate::retake::{InitOptions, Retake};
+    use crate::submission::Submission;
 
     fn begin(number: Millis) -> Submission {
         let (call, tool) = (Some(format!("s{number}").as_str().into()), "Bash".to_owned());

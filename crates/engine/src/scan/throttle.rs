@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use retake_model::{Actor, Change, Millis, ProjectPath};
 
-use crate::scan::refresh::ScanTrigger;
+use crate::scan::request::ScanTrigger;
 
 /// Minimum time between two versions of a path that only the watcher saw.
 const VERSION_INTERVAL: Millis = 60_000;

@@ -1,9 +1,7 @@
 //! Settings for the notices to agents about files that changed after they read them.
 
-use retake_model::{AgentId, ContextSource, DialogId};
+use retake_model::ContextSource;
 use serde::Deserialize;
-
-use crate::freshness::{AgentKnowledge, MAX_REPLAYED_STEPS};
 
 /// Notices to agents about files that changed since they read them (CTX-20).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -36,20 +34,5 @@ impl Default for FreshnessSettings {
     fn default() -> Self {
         let sources = ContextSource::ALL.to_vec();
         Self { policy: None, threshold_ms: 0, sources, formatters: false }
-    }
-}
-
-impl FreshnessSettings {
-    pub(crate) fn knowledge_of<'a>(
-        &self,
-        dialog: &'a DialogId,
-        agent: &'a AgentId,
-    ) -> AgentKnowledge<'a> {
-        AgentKnowledge {
-            dialog,
-            agent,
-            formatters_are_foreign: self.formatters,
-            max_steps: MAX_REPLAYED_STEPS,
-        }
     }
 }

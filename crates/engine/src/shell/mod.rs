@@ -26,8 +26,8 @@ mod walk;
 mod word;
 mod wrappers;
 
+pub use crate::tool::quoted;
 pub(crate) use danger::{DangerMatcher, name_matches};
-pub use quote::quoted;
 pub use understood::UnderstoodShape;
 
 use crate::tool::FileReading;

@@ -2,15 +2,6 @@
 //!
 //! One pass with an explicit stack: no recursion, so no nesting is too deep.
 
-/// Quotes a word for the shell.
-pub fn quoted(word: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&b);
-    if !word.is_empty() && word.bytes().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 /// The kind of substitution whose end is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SubstitutionKind {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::python;
-use crate::shell::quoted;
+use crate::tool::shell_quote::quoted;
 
 /// Keys of one file's path.
 pub(super) const PATH_KEYS: &[&str] = &[

@@ -2,7 +2,7 @@
 //!
 //! Every agent names its tools and arguments differently; here they become one [`ToolIntent`].
 //! Invariants: no I/O, no panic on any input, and time linear in the input's size. Nothing here is
-//! trusted: a prediction only proves something when it equals what is found on disk (design 6).
+//! trusted: a prediction only proves something when it equals what is found on disk (docs/design/attribution.md).
 
 mod arguments;
 mod blocks;
@@ -12,6 +12,7 @@ mod patch;
 mod predict;
 mod python;
 mod reads;
+mod shell_quote;
 
 #[cfg(test)]
 mod predict_tests;
@@ -28,6 +29,7 @@ pub(crate) use names::is_from_server;
 pub use names::{ToolKind, kind_of, kind_of_call};
 pub use patch::{PatchDialect, PatchHunk, parse_patch};
 pub use predict::{PredictedFile, predict, predict_moved};
+pub use shell_quote::quoted;
 
 use retake_model::LineSpan;
 use serde_json::Value;

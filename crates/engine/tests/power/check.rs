@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use retake_engine::model::{ObjectId, OperationState, WorkSession};
+use retake_engine::model::{JournalKind, ObjectId, OperationState, WorkSession};
 use retake_engine::{ChangeFilter, Project, RecoveryChoice};
 use retake_store::StoreProblem;
 use retake_testkit::{TestProject, git};
@@ -184,7 +184,7 @@ fn check_messages(project: &Project, place: &Place<'_>) {
     let events = project.store().events_after(0, 10_000).unwrap();
     let texts: Vec<_> = events
         .iter()
-        .filter(|event| event.kind == "user_message")
+        .filter(|event| event.kind == JournalKind::UserMessage)
         .filter_map(|event| event.body["text"].as_str())
         .collect();
     let once: BTreeSet<_> = texts.iter().collect();

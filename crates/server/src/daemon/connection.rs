@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use retake_engine::SpoolWriter;
+use retake_engine::model::ErrorCode;
 use retake_service::ApiError;
 use retake_service::hook::{HookCall, HookHost, HookProgress, HookWork};
 use retake_service::request::{self, ProjectRequest, Submission};
@@ -50,7 +51,7 @@ impl ReplySender {
 
 /// Refuses a connection over the limit.
 pub(super) fn reject(mut stream: UnixStream) {
-    let busy = ApiError::new("busy", "the daemon has too much to do", "try again");
+    let busy = ApiError::new(ErrorCode::Busy, "the daemon has too much to do", "try again");
     // It is small enough to be sent at once; if not, the client sees a closed connection.
     let _ = stream
         .set_nonblocking(true)
@@ -97,7 +98,7 @@ pub(super) fn serve(state: &DaemonState, mut stream: UnixStream) -> io::Result<(
 }
 
 fn shutting_down() -> ApiError {
-    ApiError::new("stopping", "the daemon is about to end", "try again")
+    ApiError::new(ErrorCode::Stopping, "the daemon is about to end", "try again")
 }
 
 /// Runs a request on the project's worker, and sends progress to the client.
@@ -192,7 +193,11 @@ fn run_hook(state: &DaemonState, reply: &ReplySender, call: &HookCall) -> Result
     call.run(&PoolHost { projects: &state.projects }, &mut |progress: HookProgress| {
         // A hook that does not receive `Opened` works in process.
         reply.send(&DaemonFrame::News(progress)).map_err(|error| {
-            ApiError::new("gone", format!("nobody listens any more: {error}"), "nothing was done")
+            ApiError::new(
+                ErrorCode::Gone,
+                format!("nobody listens any more: {error}"),
+                "nothing was done",
+            )
         })
     })
 }

@@ -100,8 +100,8 @@ impl IdleTracker {
     }
 
     /// Blocks until all work in flight is done; `false` if the timeout elapses first.
-    pub(crate) fn drain(&self, patience: Duration) -> bool {
-        let waited = self.changed.wait_timeout_while(self.lock(), patience, |state| state.busy > 0);
+    pub(crate) fn drain(&self, timeout: Duration) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), timeout, |state| state.busy > 0);
         waited.unwrap_or_else(PoisonError::into_inner).0.busy == 0
     }
 }
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn it_is_not_idle_while_something_is_done_and_nothing_begins_after_the_end() {
-        let life = Arc::new(IdleTracker::default());
-        let busy = life.start_work().unwrap();
-        let waiting = Arc::clone(&life);
+        let tracker = Arc::new(IdleTracker::default());
+        let busy = tracker.start_work().unwrap();
+        let waiting = Arc::clone(&tracker);
         let wait = std::thread::spawn(move || {
             waiting.wait_for_shutdown(Duration::from_millis(10), &|| true)
         });
@@ -122,7 +122,7 @@ mod tests {
         assert!(!wait.is_finished(), "somebody is at work");
         drop(busy);
         assert_eq!(wait.join().unwrap(), "there was nothing to do");
-        assert!(life.start_work().is_none());
-        assert!(life.drain(Duration::ZERO));
+        assert!(tracker.start_work().is_none());
+        assert!(tracker.drain(Duration::ZERO));
     }
 }

@@ -3,7 +3,7 @@
 //! It is optional: a command that finds none does the same work in process. With one, a hook
 //! costs a round trip, and events of several senders are recorded in one batch.
 //!
-//! Invariants: there is one of them for each home, for as long as it holds the [`Claim`]. It ends
+//! Invariants: there is one of them for each home, for as long as it holds the [`DaemonLock`]. It ends
 //! on request or when idle, and finishes the requests in flight.
 
 mod connection;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use retake_engine::model::Millis;
+use retake_engine::model::{ErrorCode, Millis};
 use retake_engine::{Retake, WatchState};
 use retake_service::ApiError;
 
@@ -48,20 +48,24 @@ impl Daemon {
         let folder = RunFolder::in_home(retake.folder());
         let cannot = |error: io::Error| {
             let message = format!("the daemon cannot use {}: {error}", folder.path().display());
-            ApiError::new("daemon", message, "check that folder; commands work without a daemon")
+            ApiError::new(
+                ErrorCode::Daemon,
+                message,
+                "check that folder; commands work without a daemon",
+            )
         };
         let Some(claim) = folder.try_lock().map_err(cannot)? else {
             let pid = folder.owner().unwrap_or(0);
             return Err(ApiError::new(
-                "daemon_runs",
+                ErrorCode::DaemonRuns,
                 format!("the daemon of {} runs already: process {pid}", retake.folder().display()),
                 "`retake daemon stop` ends it",
             ));
         };
         let listener = folder.listen(&claim).map_err(cannot)?;
-        let hall = Arc::new(ProjectPool::new(retake, clock));
-        let since = hall.now();
-        Ok(Self { projects: hall, since, folder, listener, claim })
+        let pool = Arc::new(ProjectPool::new(retake, clock));
+        let since = pool.now();
+        Ok(Self { projects: pool, since, folder, listener, claim })
     }
 
     /// The open projects.
@@ -78,9 +82,9 @@ impl Daemon {
     ///
     /// On this port it also speaks HTTP; if it cannot, everything else works all the same.
     pub fn serve(self, idle: Duration, port: u16) -> Result<String, ApiError> {
-        let Self { projects: hall, since, folder, listener, claim } = self;
+        let Self { projects: pool, since, folder, listener, claim } = self;
         let options = http::HttpOptions { port, ..http::HttpOptions::default() };
-        let http = match http::serve(Arc::clone(&hall), &options) {
+        let http = match http::serve(Arc::clone(&pool), &options) {
             Ok(http) => Some(http),
             Err(failure) => {
                 tracing::warn!(code = %failure.code, "no HTTP: {}", failure.message);
@@ -88,37 +92,37 @@ impl Daemon {
             }
         };
         let (url, codes) = http.as_ref().map(|http| (http.url(), Arc::clone(http.codes()))).unzip();
-        let desk = Arc::new(DaemonState {
-            projects: hall,
+        let state = Arc::new(DaemonState {
+            projects: pool,
             since,
             url,
             codes,
             connections: AtomicUsize::new(0),
         });
-        let hall = Arc::clone(&desk.projects);
-        let life = Arc::clone(desk.projects.idle());
-        let resumed = Arc::clone(&desk.projects);
+        let pool = Arc::clone(&state.projects);
+        let tracker = Arc::clone(state.projects.idle());
+        let resumed = Arc::clone(&state.projects);
         // In the background: no client waits for it.
         let _ = thread::Builder::new().spawn(move || resume_recent_projects(&resumed));
-        thread::Builder::new().spawn(move || accept_connections(&desk, &listener)).map_err(
+        thread::Builder::new().spawn(move || accept_connections(&state, &listener)).map_err(
             |error| {
                 ApiError::new(
-                    "daemon",
+                    ErrorCode::Daemon,
                     format!("there is no thread to listen: {error}"),
                     "try again",
                 )
             },
         )?;
         let is_claimed = || folder.is_locked_by(&claim);
-        let because = life.wait_for_shutdown(idle, &is_claimed);
+        let because = tracker.wait_for_shutdown(idle, &is_claimed);
         // Clients that connect from now on work in process.
         folder.close(&claim);
-        hall.close_streams();
+        pool.close_streams();
         if let Some(http) = http {
             // Files of another daemon are not ours to remove.
             http.stop(is_claimed());
         }
-        if !life.drain(SHUTDOWN_GRACE) {
+        if !tracker.drain(SHUTDOWN_GRACE) {
             tracing::warn!("something was not finished in time");
         }
         drop(claim);
@@ -142,16 +146,20 @@ impl DaemonState {
     fn create_code(&self, scope: http::TokenScope) -> Result<BrowserCode, ApiError> {
         let (Some(url), Some(codes)) = (&self.url, &self.codes) else {
             let message = "the daemon does not speak HTTP";
-            return Err(ApiError::new("no_http", message, "see its log; is the port in use?"));
+            return Err(ApiError::new(
+                ErrorCode::NoHttp,
+                message,
+                "see its log; is the port in use?",
+            ));
         };
         Ok(BrowserCode { url: url.clone(), code: codes.create(scope)? })
     }
 
     fn status(&self) -> DaemonStatus {
-        let project = |room: Arc<ProjectHandle>| ServedProject {
-            id: room.id().to_owned(),
-            root: room.root().to_string_lossy().into_owned(),
-            watch: describe_watch_state(room.watch_state().as_ref()),
+        let project = |handle: Arc<ProjectHandle>| ServedProject {
+            id: handle.id().to_owned(),
+            root: handle.root().to_string_lossy().into_owned(),
+            watch: describe_watch_state(handle.watch_state().as_ref()),
         };
         let mut projects: Vec<_> = self.projects.handles().into_iter().map(project).collect();
         projects.sort_by(|one, other| one.root.cmp(&other.root));
@@ -174,12 +182,12 @@ fn describe_watch_state(state: Option<&WatchState>) -> String {
 }
 
 /// Opens the projects with recent dialogs, and records what changed while no daemon ran.
-fn resume_recent_projects(hall: &ProjectPool) {
-    let recent = hall.now() - RESUME_WINDOW_MS;
-    for project in hall.known_projects().unwrap_or_default() {
+fn resume_recent_projects(pool: &ProjectPool) {
+    let recent = pool.now() - RESUME_WINDOW_MS;
+    for project in pool.known_projects().unwrap_or_default() {
         let resume = || {
-            if hall.retake().open(&project.root)?.has_dialog_active_since(recent)? {
-                hall.open(&project.root)?.run_job(|_| ())?;
+            if pool.retake().open(&project.root)?.has_dialog_active_since(recent)? {
+                pool.open(&project.root)?.run_job(|_| ())?;
             }
             Ok::<_, ApiError>(())
         };
@@ -189,10 +197,10 @@ fn resume_recent_projects(hall: &ProjectPool) {
     }
 }
 
-fn accept_connections(desk: &Arc<DaemonState>, listener: &UnixListener) {
+fn accept_connections(state: &Arc<DaemonState>, listener: &UnixListener) {
     for stream in listener.incoming() {
         match stream {
-            Ok(stream) if is_same_user(&stream) => spawn_connection(desk, stream),
+            Ok(stream) if is_same_user(&stream) => spawn_connection(state, stream),
             Ok(_) => tracing::warn!("somebody else tried to ask"),
             // Too many open files, say: the rest goes on, and this is tried again.
             Err(error) => {
@@ -203,8 +211,8 @@ fn accept_connections(desk: &Arc<DaemonState>, listener: &UnixListener) {
     }
 }
 
-fn spawn_connection(desk: &Arc<DaemonState>, stream: UnixStream) {
-    let Some(place) = ConnectionPermit::acquire(desk) else { return connection::reject(stream) };
+fn spawn_connection(state: &Arc<DaemonState>, stream: UnixStream) {
+    let Some(place) = ConnectionPermit::acquire(state) else { return connection::reject(stream) };
     let serve = move || {
         if let Err(error) = connection::serve(&place.0, stream) {
             tracing::debug!("an asker went away: {error}");
@@ -219,10 +227,10 @@ fn spawn_connection(desk: &Arc<DaemonState>, stream: UnixStream) {
 struct ConnectionPermit(Arc<DaemonState>);
 
 impl ConnectionPermit {
-    fn acquire(desk: &Arc<DaemonState>) -> Option<Self> {
-        let before = desk.connections.fetch_add(1, Ordering::Relaxed);
+    fn acquire(state: &Arc<DaemonState>) -> Option<Self> {
+        let before = state.connections.fetch_add(1, Ordering::Relaxed);
         // A permit over the limit is dropped, and so released, at once.
-        Some(Self(Arc::clone(desk))).filter(|_| before < MAX_CONNECTIONS)
+        Some(Self(Arc::clone(state))).filter(|_| before < MAX_CONNECTIONS)
     }
 }
 

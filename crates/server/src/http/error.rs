@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use retake_service::ApiError;
+use retake_engine::model::ErrorCode;
+use retake_service::{ApiError, ApiErrorCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,7 +16,7 @@ use super::routes::OperationResponse;
 pub(super) struct ErrorResponse {
     /// A stable name for programs.
     #[schema(value_type = String, example = "unknown_change")]
-    code: std::borrow::Cow<'static, str>,
+    code: ApiErrorCode,
     /// What went wrong, naming the thing and the reason.
     message: String,
     /// What to do about it.
@@ -31,7 +32,7 @@ pub(super) struct ErrorResponse {
 impl ErrorResponse {
     /// A problem with the status of its code.
     pub(super) fn new(
-        code: &'static str,
+        code: ErrorCode,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Self {
@@ -46,14 +47,14 @@ impl ErrorResponse {
 
     /// More is asked for than can be done at once.
     pub(super) fn busy() -> Self {
-        Self::new("busy", "too much is asked for at once", "try again in a moment")
+        Self::new(ErrorCode::Busy, "too much is asked for at once", "try again in a moment")
     }
 }
 
 impl From<ApiError> for ErrorResponse {
     fn from(failure: ApiError) -> Self {
         let ApiError { code, message, hint } = failure;
-        let status = status_of(&code);
+        let status = code.known().map_or(StatusCode::INTERNAL_SERVER_ERROR, status_of);
         Self { code, message, hint, outcome: None, status }
     }
 }
@@ -71,45 +72,76 @@ impl IntoResponse for ErrorResponse {
 }
 
 /// Returns the status of a code; a code that is not listed is an internal error.
-fn status_of(code: &str) -> StatusCode {
+fn status_of(code: ErrorCode) -> StatusCode {
     match code {
-        "bad_json" | "bad_query" | "bad_path" | "bad_body" | "bad_event_id" | "bad_kind"
-        | "slow_body" => StatusCode::BAD_REQUEST,
-        "unauthorized" => StatusCode::UNAUTHORIZED,
-        "foreign_host" | "foreign_origin" | "human_only" | "too_many_codes" | "wrong_code" => {
-            StatusCode::FORBIDDEN
+        ErrorCode::BadJson
+        | ErrorCode::BadQuery
+        | ErrorCode::BadPath
+        | ErrorCode::BadBody
+        | ErrorCode::BadEventId
+        | ErrorCode::BadKind
+        | ErrorCode::SlowBody => StatusCode::BAD_REQUEST,
+        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+        ErrorCode::ForeignHost
+        | ErrorCode::ForeignOrigin
+        | ErrorCode::HumanOnly
+        | ErrorCode::TooManyCodes
+        | ErrorCode::WrongCode => StatusCode::FORBIDDEN,
+        ErrorCode::NotFound
+        | ErrorCode::UnknownAgent
+        | ErrorCode::UnknownCall
+        | ErrorCode::UnknownChange
+        | ErrorCode::UnknownCheckpoint
+        | ErrorCode::UnknownDialog
+        | ErrorCode::UnknownEdit
+        | ErrorCode::UnknownFile
+        | ErrorCode::UnknownHunk
+        | ErrorCode::UnknownMessage
+        | ErrorCode::UnknownOperation
+        | ErrorCode::UnknownPath
+        | ErrorCode::UnknownProject
+        | ErrorCode::UnknownRecord
+        | ErrorCode::UnknownSession
+        | ErrorCode::NotAProject
+        | ErrorCode::NoCheckpoint
+        | ErrorCode::NoCheckpoints
+        | ErrorCode::NothingOnRecord => StatusCode::NOT_FOUND,
+        ErrorCode::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::AmbiguousCheckpoint
+        | ErrorCode::AmbiguousDialog
+        | ErrorCode::Approved
+        | ErrorCode::Decided
+        | ErrorCode::Diverges
+        | ErrorCode::Gone
+        | ErrorCode::Locked
+        | ErrorCode::Moved
+        | ErrorCode::NoMessage
+        | ErrorCode::NeedsDialog
+        | ErrorCode::NeedsYes
+        | ErrorCode::NotCaptured
+        | ErrorCode::NothingHidden
+        | ErrorCode::NothingInterrupted
+        | ErrorCode::NothingToDo
+        | ErrorCode::Partial
+        | ErrorCode::PlanChanged
+        | ErrorCode::ReadOnly
+        | ErrorCode::Replaced
+        | ErrorCode::Settings
+        | ErrorCode::Summary
+        | ErrorCode::SummarySettings
+        | ErrorCode::Unfinished => StatusCode::CONFLICT,
+        ErrorCode::BadValue
+        | ErrorCode::Folder
+        | ErrorCode::NoHunks
+        | ErrorCode::NotAnAgents
+        | ErrorCode::OutsideProject
+        | ErrorCode::GitDirectory
+        | ErrorCode::TooBroad
+        | ErrorCode::UnreadableHistory => StatusCode::UNPROCESSABLE_ENTITY,
+        ErrorCode::Busy | ErrorCode::NoSpace | ErrorCode::TooManyStreams => {
+            StatusCode::SERVICE_UNAVAILABLE
         }
-        "not_found" | "not_a_project" | "no_checkpoint" | "no_checkpoints"
-        | "nothing_on_record" => StatusCode::NOT_FOUND,
-        "wrong_method" => StatusCode::METHOD_NOT_ALLOWED,
-        "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
-        "ambiguous_checkpoint"
-        | "ambiguous_dialog"
-        | "approved"
-        | "decided"
-        | "diverges"
-        | "gone"
-        | "locked"
-        | "moved"
-        | "no_message"
-        | "needs_dialog"
-        | "needs_yes"
-        | "not_captured"
-        | "nothing_hidden"
-        | "nothing_interrupted"
-        | "nothing_to_do"
-        | "partial"
-        | "plan_changed"
-        | "read_only"
-        | "replaced"
-        | "settings"
-        | "summary"
-        | "summary_settings"
-        | "unfinished" => StatusCode::CONFLICT,
-        "bad_value" | "folder" | "no_hunks" | "not_an_agents" | "outside_project"
-        | "git_directory" | "too_broad" | "unreadable_history" => StatusCode::UNPROCESSABLE_ENTITY,
-        "busy" | "no_space" | "too_many_streams" => StatusCode::SERVICE_UNAVAILABLE,
-        code if code.starts_with("unknown_") => StatusCode::NOT_FOUND,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

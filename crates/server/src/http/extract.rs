@@ -6,6 +6,7 @@ use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use retake_engine::model::ErrorCode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -34,7 +35,7 @@ impl BodyLimit {
 
     fn exceeded(self) -> ErrorResponse {
         let message = format!("the body has more than {} bytes", self.0);
-        ErrorResponse::new("too_large", message, "send less at a time")
+        ErrorResponse::new(ErrorCode::TooLarge, message, "send less at a time")
     }
 }
 
@@ -81,7 +82,7 @@ impl<T: Default> OptionalJsonBody<T> {
 
 fn not_json_error() -> ErrorResponse {
     let hint = "send JSON with `Content-Type: application/json`";
-    ErrorResponse::new("bad_body", "the body is not said to be JSON", hint)
+    ErrorResponse::new(ErrorCode::BadBody, "the body is not said to be JSON", hint)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -96,7 +97,7 @@ async fn read_body(request: Request) -> Result<Vec<u8>, ErrorResponse> {
     let reading = to_bytes(request.into_body(), limit.0);
     let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, reading).await else {
         let message = format!("the body was not there after {} seconds", BODY_TIMEOUT.as_secs());
-        return Err(ErrorResponse::new("slow_body", message, "send it at once"));
+        return Err(ErrorResponse::new(ErrorCode::SlowBody, message, "send it at once"));
     };
     read.map(Into::into)
         .map_err(|error| if is_too_long(&error) { limit.exceeded() } else { body_error(&error) })
@@ -114,7 +115,11 @@ fn is_too_long(error: &axum::Error) -> bool {
 }
 
 fn body_error(error: &axum::Error) -> ErrorResponse {
-    ErrorResponse::new("bad_body", format!("the body cannot be read: {error}"), "send it again")
+    ErrorResponse::new(
+        ErrorCode::BadBody,
+        format!("the body cannot be read: {error}"),
+        "send it again",
+    )
 }
 
 /// Lists are refused by `is_possible`: they would be taken for the fields of a document in order.
@@ -123,14 +128,18 @@ fn parse_json<T: DeserializeOwned>(
     is_possible: fn(&Value) -> bool,
 ) -> Result<T, ErrorResponse> {
     let value: Value = serde_json::from_slice(bytes).map_err(|error| {
-        ErrorResponse::new("bad_json", format!("not JSON: {error}"), "send one JSON object")
+        ErrorResponse::new(ErrorCode::BadJson, format!("not JSON: {error}"), "send one JSON object")
     })?;
     let hint = "docs/openapi.json says what is understood here";
     if !is_possible(&value) {
-        return Err(ErrorResponse::new("bad_value", "the body is not a JSON object", hint));
+        return Err(ErrorResponse::new(ErrorCode::BadValue, "the body is not a JSON object", hint));
     }
     serde_json::from_value(value).map_err(|error| {
-        ErrorResponse::new("bad_value", format!("the body is not understood: {error}"), hint)
+        ErrorResponse::new(
+            ErrorCode::BadValue,
+            format!("the body is not understood: {error}"),
+            hint,
+        )
     })
 }
 
@@ -142,10 +151,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     type Rejection = ErrorResponse;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
-        let asked = Query::from_request_parts(parts, state).await;
-        asked.map(|Query(asked)| Self(asked)).map_err(|error| {
+        let query = Query::from_request_parts(parts, state).await;
+        query.map(|Query(query)| Self(query)).map_err(|error| {
             let hint = "docs/openapi.json says what is understood here";
-            ErrorResponse::new("bad_query", error.body_text(), hint)
+            ErrorResponse::new(ErrorCode::BadQuery, error.body_text(), hint)
         })
     }
 }
@@ -161,7 +170,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathPar
         let named = Path::from_request_parts(parts, state).await;
         named.map(|Path(named)| Self(named)).map_err(|error| {
             ErrorResponse::new(
-                "bad_path",
+                ErrorCode::BadPath,
                 error.body_text(),
                 "write names as UTF-8, percent-encoded",
             )

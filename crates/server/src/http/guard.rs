@@ -8,6 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use retake_engine::model::ErrorCode;
 
 use super::AppState;
 use super::error::ErrorResponse;
@@ -46,11 +47,11 @@ impl HostNames {
 
 /// Lets a request through, or answers it.
 pub(super) async fn guard(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let mut answer = match check_request(&desk, &mut request) {
+    let mut answer = match check_request(&state, &mut request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     };
@@ -58,13 +59,13 @@ pub(super) async fn guard(
     answer
 }
 
-fn check_request(desk: &AppState, request: &mut Request) -> Result<(), ErrorResponse> {
-    check_host(&desk.names, request.uri(), request.headers())?;
-    check_origin(&desk.names, request.headers())?;
+fn check_request(state: &AppState, request: &mut Request) -> Result<(), ErrorResponse> {
+    check_host(&state.names, request.uri(), request.headers())?;
+    check_origin(&state.names, request.headers())?;
     if PUBLIC_PATHS.contains(&request.uri().path()) {
         return Ok(());
     }
-    let scope = scope_of(desk, request.headers())?;
+    let scope = scope_of(state, request.headers())?;
     request.extensions_mut().insert(scope);
     Ok(())
 }
@@ -87,7 +88,7 @@ fn check_host(names: &HostNames, uri: &Uri, headers: &HeaderMap) -> Result<(), E
         return Ok(());
     }
     let hint = "ask for http://127.0.0.1 with the port, as run/http.json names it";
-    Err(ErrorResponse::new("foreign_host", "this host name is not this server's", hint))
+    Err(ErrorResponse::new(ErrorCode::ForeignHost, "this host name is not this server's", hint))
 }
 
 fn check_origin(names: &HostNames, headers: &HeaderMap) -> Result<(), ErrorResponse> {
@@ -96,20 +97,24 @@ fn check_origin(names: &HostNames, headers: &HeaderMap) -> Result<(), ErrorRespo
         Ok(Some(origin)) if names.is_origin(origin) => Ok(()),
         _ => {
             let hint = "pages of other sites cannot use this interface";
-            Err(ErrorResponse::new("foreign_origin", "the request comes from another site", hint))
+            Err(ErrorResponse::new(
+                ErrorCode::ForeignOrigin,
+                "the request comes from another site",
+                hint,
+            ))
         }
     }
 }
 
-fn scope_of(desk: &AppState, headers: &HeaderMap) -> Result<TokenScope, ErrorResponse> {
+fn scope_of(state: &AppState, headers: &HeaderMap) -> Result<TokenScope, ErrorResponse> {
     let value = single_header(headers, header::AUTHORIZATION).ok().flatten();
     let token = value
         .and_then(|value| value.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    token.and_then(|(_, token)| desk.tokens.scope_of(token)).ok_or_else(|| {
+    token.and_then(|(_, token)| state.tokens.scope_of(token)).ok_or_else(|| {
         let hint = "send `Authorization: Bearer` and the token in run/http.json; \
                     it changes at each start";
-        ErrorResponse::new("unauthorized", "there is no valid token in the request", hint)
+        ErrorResponse::new(ErrorCode::Unauthorized, "there is no valid token in the request", hint)
     })
 }
 

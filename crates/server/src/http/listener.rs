@@ -8,6 +8,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use retake_engine::model::ErrorCode;
 use retake_service::ApiError;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -33,7 +34,7 @@ const BUSY_RESPONSE: &str =
 pub(super) async fn bind(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListener>, ApiError> {
     if let Some(address) = addresses.iter().find(|address| !address.is_loopback()) {
         return Err(ApiError::new(
-            "not_loopback",
+            ErrorCode::NotLoopback,
             format!("{address} can be reached from other machines, so nothing listens there"),
             "use 127.0.0.1 or ::1; to reach it from elsewhere, forward the port with ssh",
         ));
@@ -43,7 +44,11 @@ pub(super) async fn bind(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListe
     for address in addresses {
         let cannot = |error| {
             let message = format!("nothing can listen on {address} port {port}: {error}");
-            ApiError::new("no_port", message, "choose another port, or 0 for any that is free")
+            ApiError::new(
+                ErrorCode::NoPort,
+                message,
+                "choose another port, or 0 for any that is free",
+            )
         };
         let listener = TcpListener::bind(SocketAddr::new(*address, port)).await.map_err(cannot)?;
         port = listener.local_addr().map_err(cannot)?.port();

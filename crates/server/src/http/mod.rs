@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
+use retake_engine::model::ErrorCode;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 
@@ -91,17 +92,21 @@ impl AppState {
     ) -> Result<T, ErrorResponse> {
         let place = tokio::time::timeout(QUEUE_TIMEOUT, self.request_slots.clone().acquire_owned());
         let Ok(Ok(place)) = place.await else { return Err(ErrorResponse::busy()) };
-        let hall = Arc::clone(&self.projects);
+        let pool = Arc::clone(&self.projects);
         // A HTTP request keeps the daemon from idling out, as one on its socket does.
-        let busy = hall.idle().start_work().ok_or_else(ErrorResponse::busy)?;
+        let busy = pool.idle().start_work().ok_or_else(ErrorResponse::busy)?;
         let done = tokio::task::spawn_blocking(move || {
-            let done = job(&hall);
+            let done = job(&pool);
             drop((place, busy));
             done
         });
         done.await.unwrap_or_else(|_| {
             let hint = "please report it, with what was asked for";
-            Err(ErrorResponse::new("internal", "the request ended in a fault of Retake", hint))
+            Err(ErrorResponse::new(
+                ErrorCode::Internal,
+                "the request ended in a fault of Retake",
+                hint,
+            ))
         })
     }
 }
@@ -153,33 +158,41 @@ impl Drop for HttpServer {
     }
 }
 
-/// Serves all projects of a hall.
-pub fn serve(hall: Arc<ProjectPool>, options: &HttpOptions) -> Result<HttpServer, ApiError> {
+/// Serves all projects of a pool.
+pub fn serve(pool: Arc<ProjectPool>, options: &HttpOptions) -> Result<HttpServer, ApiError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(MAX_CONCURRENT_REQUESTS)
         .enable_all()
         .build()
         .map_err(|error| {
-            ApiError::new("busy", format!("no threads can be started: {error}"), "try again")
+            ApiError::new(
+                ErrorCode::Busy,
+                format!("no threads can be started: {error}"),
+                "try again",
+            )
         })?;
     let listeners = runtime.block_on(listener::bind(&options.addresses, options.port))?;
     let addresses: Vec<_> =
         listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let Some(first) = addresses.first() else {
-        return Err(ApiError::new("no_port", "there is no address to listen on", "name one"));
+        return Err(ApiError::new(
+            ErrorCode::NoPort,
+            "there is no address to listen on",
+            "name one",
+        ));
     };
     let (tokens, codes) = (Arc::new(AccessTokens::new()?), Arc::new(OneTimeCodes::default()));
-    let files = TokenFiles::write(hall.retake().folder(), &format!("http://{first}"), &tokens)?;
-    let desk = AppState {
-        projects: hall,
+    let files = TokenFiles::write(pool.retake().folder(), &format!("http://{first}"), &tokens)?;
+    let state = AppState {
+        projects: pool,
         tokens,
         codes: Arc::clone(&codes),
         names: HostNames::for_port(first.port()),
         request_slots: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
         timing: options.timing,
     };
-    let router = guarded_router(desk);
+    let router = guarded_router(state);
     let connections = Arc::new(Semaphore::new(listener::MAX_CONNECTIONS));
     let (stop, stopped) = watch::channel(false);
     for listener in listeners {
@@ -191,10 +204,10 @@ pub fn serve(hall: Arc<ProjectPool>, options: &HttpOptions) -> Result<HttpServer
 
 /// All routes behind the guard. The inner router is the outer one's only answer, so that the
 /// guard comes before anything is looked up.
-fn guarded_router(desk: AppState) -> Router {
+fn guarded_router(state: AppState) -> Router {
     let (routes, _) = routes::all_routes().split_for_parts();
-    let routes = routes.fallback(route_policy::unknown_route).with_state(desk.clone());
+    let routes = routes.fallback(route_policy::unknown_route).with_state(state.clone());
     Router::new()
         .fallback_service(routes.layer(from_fn(route_policy::log_response)))
-        .layer(from_fn_with_state(desk, guard::guard))
+        .layer(from_fn_with_state(state, guard::guard))
 }

@@ -15,7 +15,7 @@ use super::token::{Secret, TokenScope};
 const CODE_TTL: Duration = Duration::from_secs(60);
 /// Maximum unused codes; a new one evicts the oldest.
 const MAX_CODES: usize = 4;
-/// Maximum wrong codes within [`VALID`]; further ones are throttled.
+/// Maximum wrong codes within [`CODE_TTL`]; further ones are throttled.
 const MAX_WRONG_CODES: usize = 10;
 
 /// The codes that wait to be used.

@@ -66,7 +66,7 @@ fn build_document() -> OpenApi {
 }
 
 /// The answers that come of the guard and of reading the request, so that no route repeats them.
-pub(super) fn document_operation(path: &str, operation: &mut Documented, kept: RoutePolicy) {
+pub(super) fn document_operation(path: &str, operation: &mut Documented, policy: RoutePolicy) {
     let has_body = operation.request_body.is_some();
     let has_query = operation.parameters.iter().flatten().next().is_some();
     let mut add = |status: &str, text: &str| {
@@ -79,10 +79,10 @@ pub(super) fn document_operation(path: &str, operation: &mut Documented, kept: R
     if has_body || has_query {
         add("400", "The request cannot be read: `bad_json`, `bad_body`, `bad_query`, `bad_path`.");
     }
-    if kept.access != RouteAccess::Public {
+    if policy.access != RouteAccess::Public {
         add("401", "There is no valid token: `unauthorized`.");
     }
-    add("403", describe_access(kept.access));
+    add("403", describe_access(policy.access));
     if path.contains('{') {
         add("404", "Something that is named does not exist: `unknown_…`.");
         add("409", "It does not fit what is on record; the code says how.");
@@ -93,10 +93,10 @@ pub(super) fn document_operation(path: &str, operation: &mut Documented, kept: R
     }
     add("500", "A fault of Retake or of the disk; the code says which.");
     add("503", "Too much is asked for at once: `busy`. Or the disk is full: `no_space`.");
-    if kept.access != RouteAccess::Public {
+    if policy.access != RouteAccess::Public {
         operation.security = Some(vec![SecurityRequirement::new(BEARER_SCHEME, [""; 0])]);
     }
-    let scope = match kept.access {
+    let scope = match policy.access {
         RouteAccess::Public => "anybody",
         RouteAccess::AnyToken => "agent",
         RouteAccess::HumansOrDryRuns => "human, or agent with dry_run",

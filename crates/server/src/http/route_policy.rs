@@ -8,6 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::MethodRouter;
+use retake_engine::model::ErrorCode;
 use utoipa::openapi::path::PathItem;
 use utoipa_axum::router::UtoipaMethodRouter;
 
@@ -86,8 +87,8 @@ impl RoutePolicy {
     }
 }
 
-async fn enforce(State(kept): State<RoutePolicy>, mut request: Request, next: Next) -> Response {
-    match kept.check_request(&mut request) {
+async fn enforce(State(policy): State<RoutePolicy>, mut request: Request, next: Next) -> Response {
+    match policy.check_request(&mut request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
@@ -99,7 +100,7 @@ pub(super) fn require_human(scope: TokenScope) -> Result<(), ErrorResponse> {
         return Ok(());
     }
     let hint = "ask the person to do it; agents record, look, and plan with `dry_run`";
-    Err(ErrorResponse::new("human_only", "an agent's token does not allow this", hint))
+    Err(ErrorResponse::new(ErrorCode::HumanOnly, "an agent's token does not allow this", hint))
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut utoipa::openapi::path::Operation> {
@@ -111,7 +112,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut utoipa::openapi:
 /// Answers a path that has no route.
 pub(super) async fn unknown_route() -> ErrorResponse {
     ErrorResponse::new(
-        "not_found",
+        ErrorCode::NotFound,
         "there is nothing at this path",
         "GET /api/openapi.json lists all",
     )
@@ -127,7 +128,8 @@ pub(super) async fn log_response(request: Request, next: Next) -> Response {
     if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
         let allow = answer.headers_mut().remove(header::ALLOW);
         let hint = "the header Allow says how it is asked";
-        answer = ErrorResponse::new("wrong_method", "this is not asked so", hint).into_response();
+        answer = ErrorResponse::new(ErrorCode::WrongMethod, "this is not asked so", hint)
+            .into_response();
         if let Some(allow) = allow {
             answer.headers_mut().insert(header::ALLOW, allow);
         }

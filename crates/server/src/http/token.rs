@@ -14,6 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use retake_engine::model::ErrorCode;
 use retake_service::ApiError;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -44,7 +45,7 @@ impl Secret {
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes).map_err(|error| {
             let message = format!("the system gives no random numbers: {error}");
-            ApiError::new("no_random", message, "nothing can be served safely without them")
+            ApiError::new(ErrorCode::NoRandom, message, "nothing can be served safely without them")
         })?;
         let text = BASE64_URL_SAFE_NO_PAD.encode(bytes);
         Ok(Self { digest: digest(&text), text })
@@ -109,7 +110,7 @@ impl TokenFiles {
         let folder = home.join("run");
         let cannot = |error| {
             let message = format!("{} cannot be written: {error}", folder.display());
-            ApiError::new("run_files", message, "check the permissions of that folder")
+            ApiError::new(ErrorCode::RunFiles, message, "check the permissions of that folder")
         };
         retake_seam::fs::create_private_dir_all(&folder).map_err(cannot)?;
         let human = tokens.token_of(TokenScope::Human);
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn a_secret_is_not_told_by_accident() {
         let tokens = AccessTokens::new().unwrap();
-        let told = format!("{tokens:?}");
-        assert!(!told.contains(tokens.token_of(TokenScope::Human)), "{told}");
+        let debug = format!("{tokens:?}");
+        assert!(!debug.contains(tokens.token_of(TokenScope::Human)), "{debug}");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
-use retake_engine::model::Millis;
+use retake_engine::model::{ErrorCode, Millis};
 use retake_engine::{
     FileWatcher, LocatedProject, Project, RecordOutcome, Retake, WatchBudget, WatchState,
 };
@@ -31,7 +31,7 @@ pub struct ProjectHandle {
     shared: Arc<ProjectShared>,
     env: ProjectEnv,
     jobs: SyncSender<ProjectJob>,
-    readers: Mutex<Vec<(LocatedProject, Project)>>,
+    readers: Mutex<Vec<OpenProject>>,
     stream_limit: Arc<StreamLimit>,
 }
 
@@ -42,6 +42,13 @@ pub(super) struct ProjectEnv {
     pub(super) clock: fn() -> Millis,
     pub(super) idle: Arc<IdleTracker>,
     pub(super) budget: WatchBudget,
+}
+
+/// A project as it was found and opened; if it is found otherwise later, it is opened again.
+#[derive(Debug)]
+pub(super) struct OpenProject {
+    pub(super) located: LocatedProject,
+    pub(super) project: Project,
 }
 
 /// State shared by a project's handle and its worker.
@@ -67,13 +74,13 @@ impl ProjectShared {
         }
         let root = located.root();
         let message = format!("{} is another project now", root.display());
-        Err(ApiError::new("unknown_project", message, "ask for it by its folder"))
+        Err(ApiError::new(ErrorCode::UnknownProject, message, "ask for it by its folder"))
     }
 }
 
 impl Drop for ProjectHandle {
-    /// Ends the worker once its queue is done; the lookout holds a sender, too, so this is
-    /// explicit.
+    /// Ends the worker once its queue is done; the watch loop holds a sender, too, so
+    /// this is explicit.
     fn drop(&mut self) {
         let jobs = self.jobs.clone();
         if let Err(TrySendError::Full(end)) = jobs.try_send(ProjectJob::Stop) {
@@ -83,18 +90,22 @@ impl Drop for ProjectHandle {
 }
 
 impl ProjectHandle {
-    pub(super) fn open(around: ProjectEnv, located: &LocatedProject) -> Result<Self, ApiError> {
+    pub(super) fn open(env: ProjectEnv, located: &LocatedProject) -> Result<Self, ApiError> {
         let (id, root) = (located.id().to_owned(), located.root());
-        let (root, news, watch) = (Mutex::new(root), CommitSignal::default(), Mutex::default());
-        let about = Arc::new(ProjectShared { id, root, commits: news, watch });
+        let (root, commits, watch) = (Mutex::new(root), CommitSignal::default(), Mutex::default());
+        let shared = Arc::new(ProjectShared { id, root, commits, watch });
         let (jobs, queue) = mpsc::sync_channel(QUEUE_CAPACITY);
-        let worker = ProjectWorker::new(Arc::clone(&about), around.clone(), jobs.clone());
+        let worker = ProjectWorker::new(Arc::clone(&shared), env.clone(), jobs.clone());
         thread::Builder::new().spawn(move || worker.run(&queue)).map_err(|error| {
             let root = located.root();
-            ApiError::new("busy", format!("no thread for {}: {error}", root.display()), "try again")
+            ApiError::new(
+                ErrorCode::Busy,
+                format!("no thread for {}: {error}", root.display()),
+                "try again",
+            )
         })?;
-        let (readers, seats) = (Mutex::default(), Arc::default());
-        Ok(Self { shared: about, env: around, jobs, readers, stream_limit: seats })
+        let (readers, stream_limit) = (Mutex::default(), Arc::default());
+        Ok(Self { shared, env, jobs, readers, stream_limit })
     }
 
     /// The project's id.
@@ -154,7 +165,7 @@ impl ProjectHandle {
     /// The error of a job that panicked or was dropped.
     pub(crate) fn job_failed(&self) -> ApiError {
         let message = format!("the daemon failed at it, in {}", self.root().display());
-        ApiError::new("internal", message, "see its log, and report it")
+        ApiError::new(ErrorCode::Internal, message, "see its log, and report it")
     }
 
     /// Runs a read with a pooled reader, beside the worker's writes.
@@ -165,21 +176,21 @@ impl ProjectHandle {
         self.read_at(self.shared.locate(&self.env.retake)?, job)
     }
 
-    /// Like [`Room::read`], for a caller that has just located the project.
+    /// Like [`ProjectHandle::read`], for a caller that has just located the project.
     pub(crate) fn read_at<T>(
         &self,
         located: LocatedProject,
         job: impl FnOnce(&Project) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let free = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let project = match free {
-            Some((known, project)) if known == located => project,
-            _ => self.env.retake.open(&located.root())?,
+        let reader = match free {
+            Some(reader) if reader.located == located => reader,
+            _ => OpenProject { project: self.env.retake.open(&located.root())?, located },
         };
-        let answer = job(&project);
+        let answer = job(&reader.project);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if readers.len() < MAX_IDLE_READERS {
-            readers.push((located, project));
+            readers.push(reader);
         }
         drop(readers);
         answer

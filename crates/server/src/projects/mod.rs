@@ -11,7 +11,7 @@ mod worker;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use retake_engine::model::Millis;
+use retake_engine::model::{ErrorCode, Millis};
 use retake_engine::{KnownProject, LocatedProject, Retake, WatchBudget};
 
 pub use crate::daemon::idle::{BusyGuard, IdleTracker};
@@ -68,7 +68,7 @@ impl ProjectPool {
         self.handles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The room of the nearest project at or above a path.
+    /// The handle of the nearest project at or above a path.
     pub fn open(&self, start: &Path) -> Result<Arc<ProjectHandle>, ApiError> {
         self.handle_of(&self.retake.locate(start)?)
     }
@@ -87,17 +87,17 @@ impl ProjectPool {
         Ok((self.handle_of(&located)?, located))
     }
 
-    /// The room of the project with this id.
+    /// The handle of the project with this id.
     pub fn handle(&self, id: &str) -> Result<Arc<ProjectHandle>, ApiError> {
         let found =
             take_most_recent(&mut self.handles.lock().unwrap_or_else(PoisonError::into_inner), id);
-        if let Some(room) = found {
-            return Ok(room);
+        if let Some(handle) = found {
+            return Ok(handle);
         }
         let known = self.known_projects()?.into_iter().find(|project| project.id == id);
         let Some(known) = known else {
             return Err(ApiError::new(
-                "unknown_project",
+                ErrorCode::UnknownProject,
                 format!("there is no project '{id}'"),
                 "GET /api/projects lists them",
             ));
@@ -107,43 +107,43 @@ impl ProjectPool {
 
     /// Ends all event streams, because the daemon stops.
     pub fn close_streams(&self) {
-        for room in self.handles() {
-            room.commits().close();
+        for handle in self.handles() {
+            handle.commits().close();
         }
     }
 
     fn handle_of(&self, located: &LocatedProject) -> Result<Arc<ProjectHandle>, ApiError> {
-        let mut rooms = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(room) = take_most_recent(&mut rooms, located.id()) {
-            room.set_root(located.root());
-            return Ok(room);
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(handle) = take_most_recent(&mut handles, located.id()) {
+            handle.set_root(located.root());
+            return Ok(handle);
         }
-        evict_oldest(&mut rooms);
-        let around = ProjectEnv {
+        evict_oldest(&mut handles);
+        let env = ProjectEnv {
             retake: self.retake.clone(),
             clock: self.clock,
             idle: Arc::clone(&self.idle),
             budget: self.budget.clone(),
         };
-        let room = Arc::new(ProjectHandle::open(around, located)?);
-        rooms.push(Arc::clone(&room));
-        Ok(room)
+        let handle = Arc::new(ProjectHandle::open(env, located)?);
+        handles.push(Arc::clone(&handle));
+        Ok(handle)
     }
 }
 
 /// Returns the project with this id and makes it the most recently used.
-fn take_most_recent(rooms: &mut Vec<Arc<ProjectHandle>>, id: &str) -> Option<Arc<ProjectHandle>> {
-    let at = rooms.iter().position(|room| room.id() == id)?;
-    let room = rooms.remove(at);
-    rooms.push(Arc::clone(&room));
-    Some(room)
+fn take_most_recent(handles: &mut Vec<Arc<ProjectHandle>>, id: &str) -> Option<Arc<ProjectHandle>> {
+    let at = handles.iter().position(|handle| handle.id() == id)?;
+    let handle = handles.remove(at);
+    handles.push(Arc::clone(&handle));
+    Some(handle)
 }
 
 /// Evicts the least recently used project that is not in use.
-fn evict_oldest(rooms: &mut Vec<Arc<ProjectHandle>>) {
-    if rooms.len() >= MAX_OPEN_PROJECTS
-        && let Some(at) = rooms.iter().position(|room| Arc::strong_count(room) == 1)
+fn evict_oldest(handles: &mut Vec<Arc<ProjectHandle>>) {
+    if handles.len() >= MAX_OPEN_PROJECTS
+        && let Some(at) = handles.iter().position(|handle| Arc::strong_count(handle) == 1)
     {
-        rooms.remove(at);
+        handles.remove(at);
     }
 }

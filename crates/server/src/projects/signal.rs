@@ -30,12 +30,12 @@ impl CommitSignal {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Blocks until the counter differs from `seen` or `patience` elapses; returns the counter.
-    pub fn wait_past(&self, seen: u64, patience: Duration) -> u64 {
+    /// Blocks until the counter differs from `seen` or `timeout` elapses; returns the counter.
+    pub fn wait_past(&self, seen: u64, timeout: Duration) -> u64 {
         let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         let (count, _) = self
             .woken
-            .wait_timeout_while(count, patience, |count| *count == seen)
+            .wait_timeout_while(count, timeout, |count| *count == seen)
             .unwrap_or_else(PoisonError::into_inner);
         *count
     }

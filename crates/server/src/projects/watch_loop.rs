@@ -46,22 +46,22 @@ impl WatchLoop {
         let mut last = Instant::now();
         let mut due = None;
         while let Some(watch) = self.watch.upgrade() {
-            let moved = watch.wait_for_changes(TICK_INTERVAL);
-            if moved {
+            let has_changes = watch.wait_for_changes(TICK_INTERVAL);
+            if has_changes {
                 debounce(&watch);
             } else if !self.is_scan_due(&watch, last, due) {
                 continue;
             }
             drop(watch);
-            let Some(looked) = self.refresh() else { continue };
-            if moved {
+            let Some(refreshed) = self.refresh() else { continue };
+            if has_changes {
                 self.idle.record_activity();
             }
-            if looked.postponed {
+            if refreshed.postponed {
                 thread::sleep(RETRY_DELAY);
                 continue;
             }
-            (last, due) = (Instant::now(), looked.due);
+            (last, due) = (Instant::now(), refreshed.due);
         }
     }
 
@@ -75,13 +75,13 @@ impl WatchLoop {
     fn refresh(&self) -> Option<RefreshOutcome> {
         let (done, wait) = mpsc::sync_channel(1);
         let clock = self.clock;
-        let look = ProjectJob::call(move |project| {
-            let looked = project.and_then(|project| Ok(project.refresh_in_background(clock())?));
-            let _ = done.send(looked);
+        let job = ProjectJob::call(move |project| {
+            let refreshed = project.and_then(|project| Ok(project.refresh_in_background(clock())?));
+            let _ = done.send(refreshed);
         });
-        self.jobs.send(look).ok()?;
+        self.jobs.send(job).ok()?;
         match wait.recv() {
-            Ok(Ok(looked)) => Some(looked),
+            Ok(Ok(refreshed)) => Some(refreshed),
             Ok(Err(failure)) => {
                 tracing::debug!(code = %failure.code, "nothing was looked at");
                 thread::sleep(TICK_INTERVAL);

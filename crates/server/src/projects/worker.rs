@@ -9,11 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, PoisonError};
 
-use retake_engine::{LocatedProject, Project, RecordOutcome};
+use retake_engine::{Project, RecordOutcome};
 use retake_service::ApiError;
 use retake_service::request::{ProjectCommand as _, RecordEvents, Submission};
 
-use super::handle::{ProjectEnv, ProjectShared};
+use super::handle::{OpenProject, ProjectEnv, ProjectShared};
 use super::watch_loop::WatchLoop;
 
 /// Maximum events in one batch: their senders wait for all of them.
@@ -62,9 +62,9 @@ impl fmt::Debug for ProjectJob {
 pub(super) struct ProjectWorker {
     shared: Arc<ProjectShared>,
     env: ProjectEnv,
-    /// For the lookout.
+    /// For the watch loop.
     jobs: SyncSender<ProjectJob>,
-    open: Option<(LocatedProject, Project)>,
+    open: Option<OpenProject>,
     reconciled: bool,
 }
 
@@ -103,8 +103,8 @@ impl ProjectWorker {
         if let Ok(job) = queue.try_recv() {
             return Some(job);
         }
-        if let Some((_, project)) = &self.open {
-            project.run_maintenance();
+        if let Some(open) = &self.open {
+            open.project.run_maintenance();
         }
         queue.recv().ok()
     }
@@ -119,18 +119,18 @@ impl ProjectWorker {
         let located = self.shared.locate(&self.env.retake)?;
         // One that is opened again is closed first: two watchers would take twice the watches.
         let is_current =
-            |open: &(LocatedProject, Project)| open.0 == located && open.1.is_record_in_place();
-        let kept = self.open.take().filter(is_current);
-        let open = if let Some(open) = kept {
+            |open: &OpenProject| open.located == located && open.project.is_record_in_place();
+        let current = self.open.take().filter(is_current);
+        let open = if let Some(open) = current {
             open
         } else {
             let mut project = self.env.retake.open(&located.root())?;
             project.defer_maintenance();
             project.set_clock(self.env.clock);
             self.watch(&mut project);
-            (located, project)
+            OpenProject { located, project }
         };
-        Ok(&self.open.insert(open).1)
+        Ok(&self.open.insert(open).project)
     }
 
     /// Starts the watcher, and records what changed while no daemon ran.
@@ -144,8 +144,8 @@ impl ProjectWorker {
             Ok(watch) => {
                 let weak = Arc::downgrade(&watch);
                 *self.shared.watch.lock().unwrap_or_else(PoisonError::into_inner) = weak.clone();
-                let (clock, life) = (self.env.clock, Arc::clone(&self.env.idle));
-                WatchLoop { watch: weak, jobs: self.jobs.clone(), clock, idle: life }.spawn();
+                let (clock, idle) = (self.env.clock, Arc::clone(&self.env.idle));
+                WatchLoop { watch: weak, jobs: self.jobs.clone(), clock, idle }.spawn();
             }
             Err(error) => tracing::warn!("nothing is watched: {error}"),
         }

@@ -9,46 +9,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use retake_engine::model::{Change, ChangeId, ProjectPath};
+use retake_engine::model::{Change, ChangeId, JournalKind, ProjectPath};
 use retake_engine::{Audience, JournalEvent, Project, StaleFile, iso_8601};
 use retake_service::{Masking, documents};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::compat;
-
-/// The names of all events that the journal has, for filters.
-pub const EVENT_NAMES: &[&str] = &[
-    "dialog_start",
-    "user",
-    "assistant_message",
-    "message_completed",
-    "history_added",
-    "conversation_view",
-    "tool_begin",
-    "tool_end",
-    "tools_over",
-    "task_end",
-    "turn_end",
-    "dialog_end",
-    "file_changed",
-    "file_change_status",
-    "git",
-    "baseline",
-    "checkpoint",
-    "operation",
-    "approved",
-    "session_abandoned",
-    "gaps",
-    "rules_changed",
-    "lost_event",
-    "reconciled",
-    "collected",
-    "purged",
-    "stale_context",
-    "context_tracked",
-    "context_imported",
-];
 
 /// Fields with text of people and agents, which is masked.
 const MASKED_FIELDS: [&str; 4] = ["content", "text", "title", "message"];
@@ -63,10 +30,10 @@ pub struct StreamEvent {
 }
 
 /// The name under which a kind of the journal goes out.
-pub(super) fn name_of(kind: &str) -> &str {
+pub(super) fn public_name(kind: JournalKind) -> &'static str {
     match kind {
-        "user_message" => "user",
-        kind => kind,
+        JournalKind::UserMessage => "user",
+        kind => kind.as_str(),
     }
 }
 
@@ -88,20 +55,18 @@ impl EventRenderer<'_> {
     /// An event, with the change that it is about if that is on record.
     pub(super) fn render(&self, event: &JournalEvent, change: Option<&Change>) -> StreamEvent {
         let mut data = self.common_fields(event, change);
-        match (event.kind.as_str(), change) {
-            ("user_message", _) => merge_fields(&mut data, user_fields(&event.body)),
-            ("file_changed", Some(change)) => merge_fields(&mut data, file_changed_fields(change)),
-            ("file_change_status", _) => merge_fields(&mut data, status_fields(&event.body)),
-            ("stale_context", _) => merge_fields(&mut data, stale_context_fields(&event.body)),
+        let fields = match (event.kind, change) {
+            (JournalKind::UserMessage, _) => user_fields(&event.body),
+            (JournalKind::FileChanged, Some(change)) => file_changed_fields(change),
+            (JournalKind::FileChangeStatus, _) => status_fields(&event.body),
+            (JournalKind::StaleContext, _) => stale_context_fields(&event.body),
             // The lines themselves may hold anything.
-            ("lost_event", _) => {
-                merge_fields(
-                    &mut data,
-                    json!({ "lines": event.body["lines"].as_array().map(Vec::len) }),
-                );
+            (JournalKind::LostEvent, _) => {
+                json!({ "lines": event.body["lines"].as_array().map(Vec::len) })
             }
-            _ => merge_fields(&mut data, event.body.clone()),
-        }
+            _ => event.body.clone(),
+        };
+        merge_fields(&mut data, fields);
         for key in MASKED_FIELDS {
             if let Some(Value::String(text)) = data.get_mut(key) {
                 *text = self.masking.mask_text(text).into_owned();
@@ -111,15 +76,15 @@ impl EventRenderer<'_> {
         if let Some(number) = data.get("session").and_then(Value::as_u64) {
             data.insert("session".to_owned(), format!("session_{number}").into());
         }
-        let mut entries = match (event.kind.as_str(), change) {
+        let mut entries = match (event.kind, change) {
             _ if !self.compat => Vec::new(),
-            ("file_changed", Some(change)) => {
+            (JournalKind::FileChanged, Some(change)) => {
                 compat::compat_entries(self.project, change, self.masking)
             }
-            ("stale_context", _) => compat::stale_context_warning(&data),
+            (JournalKind::StaleContext, _) => compat::stale_context_warning(&data),
             _ => Vec::new(),
         };
-        entries.push((name_of(&event.kind).to_owned().into(), Value::Object(data)));
+        entries.push((public_name(event.kind).into(), Value::Object(data)));
         StreamEvent { seq: event.seq, entries }
     }
 
@@ -128,7 +93,7 @@ impl EventRenderer<'_> {
         merge_fields(
             &mut data,
             json!({
-                "type": name_of(&event.kind),
+                "type": public_name(event.kind),
                 "seq": event.seq,
                 "timestamp": iso_8601(event.at),
                 "project": self.project.id(),

@@ -6,14 +6,24 @@
 use std::collections::BTreeSet;
 
 use retake_engine::JournalEvent;
-use retake_engine::model::{AgentId, CandidateCall, Change, DialogId, ProjectPath};
+use retake_engine::model::{
+    AgentId, CandidateCall, Change, DialogId, ErrorCode, JournalKind, ProjectPath,
+};
+
 use retake_service::ApiError;
 
-use super::event::{EVENT_NAMES, name_of, stale_files};
+use super::event::{public_name, stale_files};
 
 /// Events about many files, which do not list them.
-const MULTI_FILE_EVENTS: &[&str] =
-    &["git", "baseline", "operation", "collected", "purged", "context_tracked", "context_imported"];
+const MULTI_FILE_EVENTS: &[JournalKind] = &[
+    JournalKind::Git,
+    JournalKind::Baseline,
+    JournalKind::Operation,
+    JournalKind::Collected,
+    JournalKind::Purged,
+    JournalKind::ContextTracked,
+    JournalKind::ContextImported,
+];
 
 /// What a client wants; everything if nothing is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,29 +32,23 @@ pub struct StreamFilter {
     pub dialog: Option<DialogId>,
     /// Of this agent, or possibly of it.
     pub agent: Option<AgentId>,
-    /// Only events with these names.
-    pub names: Option<BTreeSet<String>>,
+    /// Only events of these kinds.
+    pub kinds: Option<BTreeSet<JournalKind>>,
     /// This file, or what is in this folder.
     pub path: Option<ProjectPath>,
 }
 
 impl StreamFilter {
-    /// Names of events, separated by commas.
-    pub fn parse_names(list: &str) -> Result<BTreeSet<String>, ApiError> {
-        let names: BTreeSet<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
-        match names.iter().find(|name| !EVENT_NAMES.contains(&name.as_str())) {
-            None => Ok(names),
-            Some(unknown) => Err(ApiError::new(
-                "bad_kind",
-                format!("there are no events '{unknown}'"),
-                format!("the names are {}", EVENT_NAMES.join(", ")),
-            )),
-        }
+    /// Parses names of events, separated by commas.
+    pub fn parse_kinds(list: &str) -> Result<BTreeSet<JournalKind>, ApiError> {
+        // Sorted, so that the error does not depend on the order.
+        let names: BTreeSet<&str> = list.split(',').map(str::trim).collect();
+        names.into_iter().map(parse_kind).collect()
     }
 
     /// Returns whether an event passes; `change` is the one that it is about.
     pub(super) fn wants(&self, event: &JournalEvent, change: Option<&Change>) -> bool {
-        self.names.as_ref().is_none_or(|names| names.contains(name_of(&event.kind)))
+        self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&event.kind))
             && self.dialog.as_ref().is_none_or(|dialog| {
                 event.dialog.as_ref() == Some(dialog)
                     || may_be_by(change, |candidate| candidate.dialog == *dialog)
@@ -57,6 +61,18 @@ impl StreamFilter {
     }
 }
 
+fn parse_kind(name: &str) -> Result<JournalKind, ApiError> {
+    let kinds = JournalKind::ALL.iter().copied();
+    kinds.clone().find(|kind| public_name(*kind) == name).ok_or_else(|| {
+        let known: Vec<_> = kinds.map(public_name).collect();
+        ApiError::new(
+            ErrorCode::BadKind,
+            format!("there are no events '{name}'"),
+            format!("the names are {}", known.join(", ")),
+        )
+    })
+}
+
 fn may_be_by(change: Option<&Change>, is_it: impl Fn(&CandidateCall) -> bool) -> bool {
     change.is_some_and(|change| change.candidates.iter().any(is_it))
 }
@@ -64,7 +80,7 @@ fn may_be_by(change: Option<&Change>, is_it: impl Fn(&CandidateCall) -> bool) ->
 fn concerns(wanted: &ProjectPath, event: &JournalEvent, change: Option<&Change>) -> bool {
     let is_in = |path: &ProjectPath| path == wanted || path.is_beneath(wanted);
     let Some(change) = change else {
-        return MULTI_FILE_EVENTS.contains(&event.kind.as_str())
+        return MULTI_FILE_EVENTS.contains(&event.kind)
             || stale_files(&event.body).any(|file| is_in(&file.path));
     };
     is_in(&change.path) || change.old_path.as_ref().is_some_and(is_in)

@@ -48,26 +48,26 @@ pub struct EventFollower {
 impl EventFollower {
     /// Starts to follow; `compat` adds the names that older designs gave to events (C-21).
     pub fn new(
-        room: Arc<ProjectHandle>,
+        handle: Arc<ProjectHandle>,
         start: StreamStart,
         filter: StreamFilter,
         compat: bool,
     ) -> Result<Self, ApiError> {
-        let reader = room.reader()?;
-        let heard = room.commits().wait_past(u64::MAX, Duration::ZERO);
+        let reader = handle.reader()?;
+        let signal_seen = handle.commits().wait_past(u64::MAX, Duration::ZERO);
         let position = match start {
             StreamStart::Now => reader.last_seq()?,
             StreamStart::After(seq) => seq,
         };
         Ok(Self {
-            project: room,
+            project: handle,
             reader,
             filter,
             compat,
             position,
             version: 0,
             has_more: true,
-            signal_seen: heard,
+            signal_seen,
         })
     }
 
@@ -81,20 +81,20 @@ impl EventFollower {
         self.project.commits().is_closed()
     }
 
-    /// Returns the next events; blocks for them, at most for `patience`.
-    pub fn next_events(&mut self, patience: Duration) -> Result<Vec<StreamEvent>, ApiError> {
+    /// Returns the next events; blocks for them, at most for `timeout`.
+    pub fn next_events(&mut self, timeout: Duration) -> Result<Vec<StreamEvent>, ApiError> {
         let began = Instant::now();
         loop {
             // Asked before reading: what is committed in between is found the next time.
             let version = self.reader.data_version()?;
             if self.has_more || version != self.version {
                 self.version = version;
-                let told = self.read_page()?;
-                if !told.is_empty() {
-                    return Ok(told);
+                let rendered = self.read_page()?;
+                if !rendered.is_empty() {
+                    return Ok(rendered);
                 }
             }
-            let left = patience.saturating_sub(began.elapsed());
+            let left = timeout.saturating_sub(began.elapsed());
             if left.is_zero() || self.is_closed() {
                 return Ok(Vec::new());
             }
@@ -119,12 +119,12 @@ impl EventFollower {
             return Ok(vec![StreamEvent { seq: oldest, entries: vec![("reset".into(), data)] }]);
         }
         self.has_more = page.has_more;
-        let mut told = Vec::new();
+        let mut rendered = Vec::new();
         for event in page.events {
-            told.extend(self.render(&event)?);
+            rendered.extend(self.render(&event)?);
             self.position = event.seq;
         }
-        Ok(told)
+        Ok(rendered)
     }
 
     fn render(&self, event: &JournalEvent) -> Result<Option<StreamEvent>, ApiError> {
@@ -133,7 +133,7 @@ impl EventFollower {
             return Ok(None);
         }
         let masking = Masking::from(&self.reader.settings().api);
-        let teller = EventRenderer { project: &self.reader, compat: self.compat, masking };
-        Ok(Some(teller.render(event, change.as_ref())))
+        let renderer = EventRenderer { project: &self.reader, compat: self.compat, masking };
+        Ok(Some(renderer.render(event, change.as_ref())))
     }
 }

@@ -23,7 +23,7 @@ mod queue;
 
 use std::time::Duration;
 
-pub use event::{EVENT_NAMES, StreamEvent};
+pub use event::StreamEvent;
 pub use filter::StreamFilter;
 pub use follow::{EventFollower, StreamStart};
 pub use limit::{MAX_STREAMS, StreamLimit, StreamPermit};

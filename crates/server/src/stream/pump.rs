@@ -10,45 +10,45 @@ use super::{EventFollower, FrameSender, StreamTiming, frame};
 const CLIENT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Forwards events until the client leaves, does not read, or the streams are closed.
-pub fn pump(mut follower: EventFollower, inlet: &FrameSender, pace: StreamTiming) {
-    if let Err(failure) = forward_events(&mut follower, inlet, pace) {
+pub fn pump(mut follower: EventFollower, sender: &FrameSender, timing: StreamTiming) {
+    if let Err(failure) = forward_events(&mut follower, sender, timing) {
         tracing::warn!(code = %failure.code, %failure, "an event stream ends");
         let data = serde_json::to_string(&failure).unwrap_or_default();
-        let _ = inlet.push(format!("event: failure\ndata: {data}\n\n"));
+        let _ = sender.push(format!("event: failure\ndata: {data}\n\n"));
     }
 }
 
 fn forward_events(
     follower: &mut EventFollower,
-    inlet: &FrameSender,
-    pace: StreamTiming,
+    sender: &FrameSender,
+    timing: StreamTiming,
 ) -> Result<(), ApiError> {
-    let mut told_until = follower.position();
+    let mut sent_until = follower.position();
     let mut quiet_since = Instant::now();
-    if !inlet.push(frame::opening_frame(told_until)) {
+    if !sender.push(frame::opening_frame(sent_until)) {
         return Ok(());
     }
-    while !follower.is_closed() && inlet.is_drained() {
-        let told = follower.next_events(CLIENT_CHECK_INTERVAL.min(pace.heartbeat))?;
-        for told in told {
-            let (seq, frame) = (told.seq, frame::event_frames(&told));
+    while !follower.is_closed() && sender.is_drained() {
+        let events = follower.next_events(CLIENT_CHECK_INTERVAL.min(timing.heartbeat))?;
+        for event in events {
+            let (seq, frame) = (event.seq, frame::event_frames(&event));
             // It may take long until there is room for the frame; that is enough to hold.
-            drop(told);
-            if !inlet.push(frame) {
+            drop(event);
+            if !sender.push(frame) {
                 return Ok(());
             }
-            told_until = seq;
+            sent_until = seq;
             quiet_since = Instant::now();
         }
-        if quiet_since.elapsed() >= pace.heartbeat {
+        if quiet_since.elapsed() >= timing.heartbeat {
             let position = follower.position();
-            let has_moved = position != told_until;
+            let has_moved = position != sent_until;
             let beat =
                 if has_moved { frame::position_frame(position) } else { frame::HEARTBEAT.into() };
-            if !inlet.push(beat) {
+            if !sender.push(beat) {
                 return Ok(());
             }
-            (told_until, quiet_since) = (position, Instant::now());
+            (sent_until, quiet_since) = (position, Instant::now());
         }
     }
     Ok(())

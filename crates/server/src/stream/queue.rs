@@ -14,9 +14,9 @@ const MAX_FRAMES: usize = 64;
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// Creates a queue whose reader is dropped if it takes nothing for `patience` while frames wait.
-pub fn frame_queue(patience: Duration) -> (FrameSender, FrameReceiver) {
+pub fn frame_queue(read_timeout: Duration) -> (FrameSender, FrameReceiver) {
     let shared = Arc::new(QueueShared::default());
-    (FrameSender { shared: Arc::clone(&shared), read_timeout: patience }, FrameReceiver { shared })
+    (FrameSender { shared: Arc::clone(&shared), read_timeout }, FrameReceiver { shared })
 }
 
 #[derive(Debug, Default)]
@@ -142,47 +142,47 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn take(outlet: &mut FrameReceiver) -> Poll<Option<String>> {
-        outlet.poll_frame(&Context::from_waker(Waker::noop()))
+    fn take(receiver: &mut FrameReceiver) -> Poll<Option<String>> {
+        receiver.poll_frame(&Context::from_waker(Waker::noop()))
     }
 
     #[test]
     fn frames_come_out_in_order_and_the_end_after_them() {
-        let (inlet, mut outlet) = frame_queue(LONG);
-        assert_eq!(take(&mut outlet), Poll::Pending);
-        assert!(inlet.push("a".to_owned()) && inlet.push("b".to_owned()));
-        drop(inlet);
-        assert_eq!(take(&mut outlet), Poll::Ready(Some("a".to_owned())));
-        assert_eq!(take(&mut outlet), Poll::Ready(Some("b".to_owned())));
-        assert_eq!(take(&mut outlet), Poll::Ready(None));
+        let (sender, mut receiver) = frame_queue(LONG);
+        assert_eq!(take(&mut receiver), Poll::Pending);
+        assert!(sender.push("a".to_owned()) && sender.push("b".to_owned()));
+        drop(sender);
+        assert_eq!(take(&mut receiver), Poll::Ready(Some("a".to_owned())));
+        assert_eq!(take(&mut receiver), Poll::Ready(Some("b".to_owned())));
+        assert_eq!(take(&mut receiver), Poll::Ready(None));
     }
 
     #[test]
     fn a_full_queue_gives_up_after_a_while_and_what_it_holds_is_bounded() {
         for frame in ["x".to_owned(), "x".repeat(MAX_BYTES / 4 + 1)] {
-            let (inlet, outlet) = frame_queue(Duration::from_millis(20));
-            let pushed = (0..1000).take_while(|_| inlet.push(frame.clone())).count();
+            let (sender, receiver) = frame_queue(Duration::from_millis(20));
+            let pushed = (0..1000).take_while(|_| sender.push(frame.clone())).count();
             assert_eq!(pushed, if frame.len() == 1 { MAX_FRAMES } else { 3 });
-            assert!(!inlet.is_drained());
-            assert!(outlet.shared.lock().bytes <= MAX_BYTES);
+            assert!(!sender.is_drained());
+            assert!(receiver.shared.lock().bytes <= MAX_BYTES);
         }
     }
 
     #[test]
     fn one_frame_may_be_larger_than_the_queue() {
-        let (inlet, _outlet) = frame_queue(LONG);
-        assert!(inlet.push("x".repeat(MAX_BYTES * 2)));
+        let (sender, _receiver) = frame_queue(LONG);
+        assert!(sender.push("x".repeat(MAX_BYTES * 2)));
     }
 
     #[test]
     fn a_writer_that_waits_goes_on_once_there_is_room() {
-        let (inlet, mut outlet) = frame_queue(LONG);
+        let (sender, mut receiver) = frame_queue(LONG);
         let writer = std::thread::spawn(move || {
-            (0..MAX_FRAMES * 3).all(|number| inlet.push(number.to_string()))
+            (0..MAX_FRAMES * 3).all(|number| sender.push(number.to_string()))
         });
         let mut taken = Vec::new();
         loop {
-            match take(&mut outlet) {
+            match take(&mut receiver) {
                 Poll::Ready(Some(frame)) => taken.push(frame),
                 Poll::Ready(None) => break,
                 Poll::Pending => std::thread::yield_now(),
@@ -195,13 +195,13 @@ mod tests {
 
     #[test]
     fn a_reader_that_left_frees_a_writer_that_waits() {
-        let (inlet, outlet) = frame_queue(LONG);
+        let (sender, receiver) = frame_queue(LONG);
         let writer =
-            std::thread::spawn(move || (0..1000).take_while(|_| inlet.push("x".into())).count());
-        while outlet.shared.lock().frames.len() < MAX_FRAMES {
+            std::thread::spawn(move || (0..1000).take_while(|_| sender.push("x".into())).count());
+        while receiver.shared.lock().frames.len() < MAX_FRAMES {
             std::thread::yield_now();
         }
-        drop(outlet);
+        drop(receiver);
         assert_eq!(writer.join().unwrap(), MAX_FRAMES);
     }
 }

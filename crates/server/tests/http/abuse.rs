@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use retake_engine::model::ErrorCode;
 use retake_server::ProjectPool;
 use retake_server::http::{HttpOptions, TokenScope, serve};
 use retake_testkit::{TestProject, play};
@@ -21,7 +22,7 @@ fn options(addresses: &[IpAddr]) -> HttpOptions {
 #[test]
 fn threat_other_local_users_nothing_listens_where_others_can_reach_it() {
     let project = TestProject::new();
-    let hall = Arc::new(ProjectPool::new(project.retake(), || 0));
+    let pool = Arc::new(ProjectPool::new(project.retake(), || 0));
     let elsewhere: [IpAddr; 4] = [
         Ipv4Addr::UNSPECIFIED.into(),
         Ipv6Addr::UNSPECIFIED.into(),
@@ -29,26 +30,26 @@ fn threat_other_local_users_nothing_listens_where_others_can_reach_it() {
         "::ffff:127.0.0.1".parse().unwrap(),
     ];
     for address in elsewhere {
-        let refused = serve(Arc::clone(&hall), &options(&[address])).unwrap_err();
-        assert_eq!(refused.code, "not_loopback", "{address}");
+        let refused = serve(Arc::clone(&pool), &options(&[address])).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::NotLoopback, "{address}");
         let both = options(&[Ipv4Addr::LOCALHOST.into(), address]);
-        assert_eq!(serve(Arc::clone(&hall), &both).unwrap_err().code, "not_loopback");
+        assert_eq!(serve(Arc::clone(&pool), &both).unwrap_err().code, ErrorCode::NotLoopback);
     }
     assert!(!project.home().join("run/http.json").exists());
-    assert_eq!(serve(hall, &options(&[])).unwrap_err().code, "no_port");
+    assert_eq!(serve(pool, &options(&[])).unwrap_err().code, ErrorCode::NoPort);
 }
 
 #[test]
 fn both_loopback_addresses_share_a_port() {
     let project = TestProject::new();
     play(&project, STORY);
-    let hall = Arc::new(ProjectPool::new(project.retake(), || 0));
+    let pool = Arc::new(ProjectPool::new(project.retake(), || 0));
     let both = options(&[Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
-    let running = match serve(hall, &both) {
+    let running = match serve(pool, &both) {
         Ok(running) => running,
         // A machine without IPv6 says so.
         Err(failure) => {
-            assert_eq!(failure.code, "no_port");
+            assert_eq!(failure.code, ErrorCode::NoPort);
             return;
         }
     };

@@ -85,7 +85,7 @@ fn a_conversation_is_condensed_and_brought_back() {
     let hidden = whole["messages"].as_array().unwrap().iter().filter(|one| one["hidden"] == true);
     assert_eq!((hidden.count(), texts(&whole).len()), (4, 7));
 
-    // Nobody answers now: the oldest message behind the summary goes.
+    // The model does not answer now: the oldest message behind the summary goes.
     let forced = stage.done("dialogs/d1/history/condense", &json!({ "keep": 0 }));
     assert_eq!(forced["how"], "forced");
     assert!(forced["why"].as_str().unwrap().contains("503"), "{forced}");

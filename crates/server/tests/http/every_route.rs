@@ -234,7 +234,7 @@ fn a_wrong_method_is_told_after_the_token() {
 fn a_body_that_is_too_large_is_not_read() {
     let stage = Stage::new(STORY);
     for route in routes(&stage) {
-        // It is only announced: whoever reads it waits for ever.
+        // It is only announced: a server that reads it waits for ever.
         let ask = Ask::new(&route.method, &route.path)
             .token(&stage.human())
             .header("Content-Type", "application/json")

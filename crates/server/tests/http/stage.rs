@@ -38,8 +38,8 @@ impl Stage {
     }
 
     pub(crate) fn of(project: TestProject) -> Self {
-        let hall = ProjectPool::new(project.retake(), || 1_700_000_900_000);
-        let running = serve(Arc::new(hall), &HttpOptions::default()).unwrap();
+        let pool = ProjectPool::new(project.retake(), || 1_700_000_900_000);
+        let running = serve(Arc::new(pool), &HttpOptions::default()).unwrap();
         let id = project.retake().projects().unwrap().first().unwrap().id.clone();
         Self { project, running, id }
     }

@@ -10,14 +10,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use retake_agents::AgentKind;
-use retake_engine::model::{Event, EventKind};
+use retake_engine::model::{ErrorCode, Event, EventKind};
 use retake_engine::{InitOptions, Retake};
 use retake_server::{ProjectHandle, ProjectPool};
 use retake_service::hook::{HookCall, InProcessHost};
 use retake_service::request::{RefreshProject, Submission, new_idempotency_key};
 
 struct World {
-    hall: ProjectPool,
+    pool: ProjectPool,
     project: tempfile::TempDir,
     _home: tempfile::TempDir,
 }
@@ -27,11 +27,11 @@ impl World {
         let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let retake = Retake::new(home.path());
         retake.init(project.path(), InitOptions::default(), 1, &mut |_, _| {}).unwrap();
-        Self { hall: ProjectPool::new(retake, || 2), project, _home: home }
+        Self { pool: ProjectPool::new(retake, || 2), project, _home: home }
     }
 
     fn room(&self) -> Arc<ProjectHandle> {
-        self.hall.open(self.project.path()).unwrap()
+        self.pool.open(self.project.path()).unwrap()
     }
 }
 
@@ -46,10 +46,10 @@ fn a_job_that_panics_fails_alone() {
     let world = World::new();
     let room = world.room();
     let failure = room.run_job(|_| panic!("on purpose")).unwrap_err();
-    assert_eq!(failure.code, "internal");
+    assert_eq!(failure.code, ErrorCode::Internal);
     room.run(RefreshProject {}).unwrap();
     let failure = room.run_job(|project| assert_eq!(project.id(), "")).unwrap_err();
-    assert_eq!(failure.code, "internal");
+    assert_eq!(failure.code, ErrorCode::Internal);
     assert!(room.record(vec![say(1)]).unwrap()[0].is_ok());
 }
 
@@ -80,12 +80,12 @@ fn a_project_is_served_by_one_room_wherever_it_is_entered() {
     let world = World::new();
     let below = world.project.path().join("below");
     std::fs::DirBuilder::new().create(&below).unwrap();
-    assert!(Arc::ptr_eq(&world.room(), &world.hall.open(&below).unwrap()));
-    assert!(Arc::ptr_eq(&world.room(), &world.hall.handle(world.room().id()).unwrap()));
-    assert_eq!(world.hall.handles().len(), 1);
+    assert!(Arc::ptr_eq(&world.room(), &world.pool.open(&below).unwrap()));
+    assert!(Arc::ptr_eq(&world.room(), &world.pool.handle(world.room().id()).unwrap()));
+    assert_eq!(world.pool.handles().len(), 1);
 }
 
-/// Nobody who is told of a commit waits until its log is brought in.
+/// A sender whose commit is acknowledged does not wait for the checkpoint of the log.
 #[test]
 fn a_long_log_is_cut_off_once_nobody_waits() {
     let world = World::new();
@@ -130,7 +130,7 @@ fn a_hook_s_call_counts_once_whoever_works_on_it() {
         at: 5,
     };
     let turns = |call: &HookCall| {
-        let host = InProcessHost { retake: world.hall.retake(), at: call.at, clock: || 1 };
+        let host = InProcessHost { retake: world.pool.retake(), at: call.at, clock: || 1 };
         call.run(&host, &mut |_| Ok(())).unwrap();
         world.room().read(|project| Ok(project.dialogs()?[0].0.turns)).unwrap()
     };
@@ -144,11 +144,11 @@ fn rooms_that_nobody_asks_for_are_closed_when_there_are_many() {
     let first = world.room();
     let others: Vec<_> = (0..40).map(|_| tempfile::tempdir().unwrap()).collect();
     for other in &others {
-        let room = world.hall.open_or_create(other.path()).unwrap();
+        let room = world.pool.open_or_create(other.path()).unwrap();
         room.run(RefreshProject {}).unwrap();
     }
-    assert_eq!(world.hall.handles().len(), 32);
-    assert!(world.hall.handles().iter().any(|room| room.id() == first.id()), "it is in use");
+    assert_eq!(world.pool.handles().len(), 32);
+    assert!(world.pool.handles().iter().any(|room| room.id() == first.id()), "it is in use");
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
     let end = Instant::now() + Duration::from_secs(60);
     while threads() > 32 * 3 + 20 {
@@ -156,6 +156,6 @@ fn rooms_that_nobody_asks_for_are_closed_when_there_are_many() {
         thread::sleep(Duration::from_millis(50));
     }
     // One that was closed is opened again.
-    let room = world.hall.open(others[0].path()).unwrap();
+    let room = world.pool.open(others[0].path()).unwrap();
     assert!(room.record(vec![say(1)]).unwrap()[0].is_ok());
 }

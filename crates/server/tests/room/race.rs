@@ -1,6 +1,6 @@
 //! An agent and a person who write the same file at the same time, with the watcher on.
 //!
-//! Whatever the order: no write of the agent is called somebody else's, and each write of the
+//! Whatever the order: no write of the agent is called another's, and each write of the
 //! person that was done before the agent asked is on record when it gets its answer, and is the
 //! reason why it is denied. (What the person writes while the agent's edit is open is on record as
 //! the edit's; the agent is told of it all the same.)
@@ -45,8 +45,8 @@ fn no_write_is_taken_for_another_one_s() {
     put(&path, "start\n");
     let retake = Retake::new(&home);
     retake.init(&project, InitOptions::default(), now(), &mut |_, _| {}).unwrap();
-    let hall = ProjectPool::new(retake, now);
-    let room = hall.open(&project).unwrap();
+    let pool = ProjectPool::new(retake, now);
+    let room = pool.open(&project).unwrap();
     let person = Person::default();
     let agent = thread::scope(|scope| {
         scope.spawn(|| person.write_on(&path));
@@ -176,7 +176,7 @@ impl AgentAtWork<'_> {
     fn record(&self, what: EventKind) -> RecordOutcome {
         let at = now();
         let submission = Submission::new(new_idempotency_key(at), Event::new("d", what), at);
-        let submission = Submission { reply_support: ReplySupport::Denials, ..submission };
+        let submission = submission.with_reply_support(ReplySupport::Denials);
         self.room.record(vec![submission]).unwrap().remove(0).unwrap()
     }
 

@@ -314,7 +314,7 @@ fn a_client_that_missed_removed_events_is_told_so() {
     );
     assert!(reset["oldest"].as_u64().unwrap() <= oldest);
     assert_eq!(client.seen[1].seq(), oldest);
-    // Whoever has seen all of them is not.
+    // A client that has seen all of them is not.
     let mut client = Client { last: Some(oldest), ..Client::default() };
     let mut connection = client.connect(&served.door, &served.events(""));
     let end = served.other.last_seq().unwrap();
@@ -406,7 +406,7 @@ fn streams_end_when_the_daemon_stops() {
     let mut client = Client::default();
     let mut connection = client.connect(&served.door, &served.events(""));
     client.read_until(&mut connection, |client| client.last.is_some());
-    served.hall.close_streams();
+    served.pool.close_streams();
     client.read_to_end(&mut connection);
     wait_for_seats(&served, 0);
 }

@@ -22,7 +22,7 @@ impl Seen {
     }
 }
 
-/// Somebody who follows, with what is kept from one connection to the next.
+/// A client that follows, with what is kept from one connection to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     /// The last id of a complete frame.

@@ -30,7 +30,7 @@ pub(crate) const LIVELY: StreamTiming =
 /// A project, a server, and another process that works on the same project.
 pub(crate) struct Served {
     pub(crate) test: TestProject,
-    pub(crate) hall: Arc<ProjectPool>,
+    pub(crate) pool: Arc<ProjectPool>,
     pub(crate) room: Arc<ProjectHandle>,
     /// As another process has it open: the server hears nothing of what it does.
     pub(crate) other: Project,
@@ -43,13 +43,13 @@ impl Served {
         let test = TestProject::in_memory();
         test.write("a.txt", "one\n");
         let other = test.init();
-        let hall = Arc::new(ProjectPool::new(test.retake(), now));
-        let room = hall.open(&test.root()).unwrap();
+        let pool = Arc::new(ProjectPool::new(test.retake(), now));
+        let room = pool.open(&test.root()).unwrap();
         let options = HttpOptions { timing: pace, ..HttpOptions::default() };
-        let running = http::serve(Arc::clone(&hall), &options).unwrap();
+        let running = http::serve(Arc::clone(&pool), &options).unwrap();
         let token = std::fs::read_to_string(test.home().join("run/agent-token")).unwrap();
         let door = Door { address: running.addresses()[0], token };
-        Self { test, hall, room, other, door, running: Some(running) }
+        Self { test, pool, room, other, door, running: Some(running) }
     }
 
     /// The path of the project's stream.
@@ -98,7 +98,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.hall.close_streams();
+        self.pool.close_streams();
         drop(self.running.take());
     }
 }

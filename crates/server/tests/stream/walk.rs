@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use fastrand::Rng;
-use retake_engine::model::{DialogId, Millis, RewindScope};
+use retake_engine::model::{DialogId, JournalKind, Millis, RewindScope};
 use retake_engine::{GoToOptions, JournalEvent, Plan, Selection, TakeBackOptions};
-use retake_server::stream::EVENT_NAMES;
+use retake_server::stream::StreamFilter;
 use retake_service::request::{
     AcceptChanges, ApplyPlan, ApproveDialog, ChangeScope, PlanRedo, PlanReject, PlanReset,
     PlanRestore, PlanUndo, RefreshProject,
@@ -37,13 +37,14 @@ fn each_client_sees_every_event_exactly_once_and_in_order() {
         resets += walk.resets;
     }
     if seed.is_none() {
-        for kind in ["file_changed", "file_change_status", "operation", "approved", "collected"] {
-            assert!(kinds.contains(kind), "the walks do too little: {kinds:?}");
+        use JournalKind::{Approved, Collected, FileChangeStatus, FileChanged, Operation};
+        for kind in [FileChanged, FileChangeStatus, Operation, Approved, Collected] {
+            assert!(kinds.contains(&kind), "the walks do too little: {kinds:?}");
         }
         assert!(resets > 0, "no client came after a collection");
     }
-    let unknown: Vec<_> =
-        kinds.iter().filter(|kind| !EVENT_NAMES.contains(&name_of(kind))).collect();
+    let is_unknown = |kind: &&JournalKind| StreamFilter::parse_kinds(name_of(**kind)).is_err();
+    let unknown: Vec<_> = kinds.iter().filter(is_unknown).collect();
     assert!(unknown.is_empty(), "filters do not know {unknown:?}");
 }
 
@@ -104,8 +105,8 @@ impl Walk {
     }
 }
 
-fn name_of(kind: &str) -> &str {
-    if kind == "user_message" { "user" } else { kind }
+fn name_of(kind: JournalKind) -> &'static str {
+    if kind == JournalKind::UserMessage { "user" } else { kind.as_str() }
 }
 
 /// Follows with connections that break after any byte, until the end is reached.
@@ -149,7 +150,7 @@ fn check(
         resets.iter().any(is_in)
     };
     let kept = ledger.iter().filter(|event| wanted(event) && !is_gone(event));
-    let expected: Vec<_> = kept.map(|event| (event.seq, name_of(&event.kind))).collect();
+    let expected: Vec<_> = kept.map(|event| (event.seq, name_of(event.kind))).collect();
     let found: Vec<_> = events.iter().map(|seen| (seen.seq(), seen.name.as_str())).collect();
     let differ = expected.iter().zip(&found).position(|(expected, found)| expected != found);
     assert_eq!((differ, expected.len()), (None, found.len()), "{seed}: {expected:?}\n{found:?}");

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use retake_engine::model::{AgentId, DialogId, MAIN_AGENT};
+use retake_engine::model::{AgentId, AgentRef, DialogId, MAIN_AGENT};
 use retake_engine::{
     self as engine, CondenseMethod, CondensePlan, HistoryMessage, Project, StoreError, iso_8601,
 };
@@ -76,26 +76,27 @@ impl ModelHistory {
     /// A page of an agent's conversation.
     pub fn read(
         project: &Project,
-        (dialog, agent): (&DialogId, &AgentId),
+        of: AgentRef<'_>,
         page: ModelPage,
         masking: Masking,
     ) -> Result<Self, StoreError> {
+        let AgentRef { dialog, agent } = of;
         let shown = project.model_messages(dialog, agent)?;
         let (all, shown) = if page.whole {
-            let places: HashSet<_> = shown.iter().map(|kept| kept.place).collect();
+            let places: HashSet<_> = shown.iter().map(|entry| entry.place).collect();
             (project.model_log(dialog, agent)?, Some(places))
         } else {
             (shown, None)
         };
-        let secret = SecretCalls::find(all.iter().map(|kept| &kept.message));
+        let secret = SecretCalls::find(all.iter().map(|entry| &entry.message));
         let end = page.cursor.map_or(all.len(), |cursor| all.len().min(cursor as usize));
         let start = end.saturating_sub(page.limit);
         let hidden =
-            |kept: &HistoryMessage| shown.as_ref().is_some_and(|all| !all.contains(&kept.place));
+            |entry: &HistoryMessage| shown.as_ref().is_some_and(|all| !all.contains(&entry.place));
         let messages: Vec<_> = (start as u64..)
             .zip(&all[start..end])
-            .map(|(idx, kept)| {
-                ModelMessageDocument::new((idx, kept), hidden(kept), masking, &secret)
+            .map(|(idx, entry)| {
+                ModelMessageDocument::new(idx, entry, hidden(entry), masking, &secret)
             })
             .collect();
         Ok(Self {
@@ -111,22 +112,23 @@ impl ModelHistory {
 
 impl ModelMessageDocument {
     fn new(
-        (idx, kept): (u64, &HistoryMessage),
+        idx: u64,
+        entry: &HistoryMessage,
         hidden: bool,
         masking: Masking,
         secret: &SecretCalls,
     ) -> Self {
-        let message = &kept.message;
+        let message = &entry.message;
         Self {
             idx,
-            place: kept.place,
+            place: entry.place,
             role: message.role.to_string(),
             content: masking.mask_message(&message.content, secret),
             ts: message.ts,
             is_summary: message.is_summary,
             hidden,
-            checkpoint: kept.checkpoint.map(|id| id.to_string()),
-            session: kept.session.map(session_name),
+            checkpoint: entry.checkpoint.map(|id| id.to_string()),
+            session: entry.session.map(session_name),
             tokens: engine::message_tokens(message, &tokens::count_tokens),
         }
     }
@@ -216,15 +218,15 @@ impl ImportedHistory {
     /// The document of an import; without `added`, of a dry run.
     pub fn new(
         found: &ParsedConversation,
-        asked: &ImportHistory,
+        import: &ImportHistory,
         added: Option<&engine::AddedMessages>,
     ) -> Self {
         let problems = found.conversation.problems.iter();
         Self {
-            dialog: asked.dialog.0.clone(),
-            agent: asked.agent.0.clone(),
+            dialog: import.dialog.0.clone(),
+            agent: import.agent.0.clone(),
             form: found.form.to_string(),
-            messages: asked.messages.len() as u64,
+            messages: import.messages.len() as u64,
             added: added.map(|added| added.added),
             known: added.map(|added| added.known),
             problems: problems

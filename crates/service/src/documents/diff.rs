@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::SideDocument;
 use super::path::{PathName, hex_if_needed};
 use crate::syntax::{DiffHighlighter, LineTokens, TokenKind};
-use crate::{Masking, patch};
+use crate::{FileContent, Masking, patch};
 
 /// Differences, file by file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -178,7 +178,9 @@ impl<'a> DiffRenderer<'a> {
         let after = self.project.content(&diff.after)?.unwrap_or_default();
         let secret = self.masking.secret_name([&diff.old_path, &diff.path]);
         let (old, new) = (secret.unwrap_or(&diff.old_path), secret.unwrap_or(&diff.path));
-        self.masking.mask_diff((old, &before), (new, &after), lines);
+        let old_side = FileContent { path: old, bytes: &before };
+        let new_side = FileContent { path: new, bytes: &after };
+        self.masking.mask_diff(old_side, new_side, lines);
         Ok(self.masking.mask_bytes(new, after))
     }
 

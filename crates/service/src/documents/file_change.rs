@@ -166,12 +166,12 @@ impl FileChanges {
         dialog: &DialogId,
         masking: Masking,
     ) -> Result<Self, StoreError> {
-        let mut told = 0;
+        let mut content_bytes = 0;
         let mut file_changes = Vec::new();
         for record in project.file_records(dialog)? {
             let mut read = FileChangeRecord::read(project, &record, masking)?;
-            told += read.contents().map(String::len).sum::<usize>();
-            if told > MAX_CONTENT_BYTES {
+            content_bytes += read.contents().map(String::len).sum::<usize>();
+            if content_bytes > MAX_CONTENT_BYTES {
                 read.clear_contents();
             }
             file_changes.push(read);

@@ -1,5 +1,6 @@
 //! The reply to an event.
 
+use retake_engine::model::ErrorCode;
 use retake_engine::{self as engine, Notice, NoticeCode};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -45,15 +46,16 @@ pub struct RecordWarning {
 
 impl From<&engine::RecordOutcome> for EventReply {
     fn from(recorded: &engine::RecordOutcome) -> Self {
-        let at = recorded.notices.iter().position(is_error);
         let (mut error, mut warnings) = (None, Vec::new());
-        for (number, notice) in recorded.notices.iter().enumerate() {
-            let (code, message) = (notice.code.as_str(), notice.message.clone());
-            if at == Some(number) {
-                error = Some(ApiError::new(code, message, hint(notice.code)));
-            } else {
-                warnings.push(RecordWarning { code: code.to_owned(), message });
+        for notice in &recorded.notices {
+            if error.is_none()
+                && let Some(found) = error_of(notice)
+            {
+                error = Some(found);
+                continue;
             }
+            let code = notice.code.as_str().to_owned();
+            warnings.push(RecordWarning { code, message: notice.message.clone() });
         }
         Self {
             ok: error.is_none(),
@@ -68,16 +70,18 @@ impl From<&engine::RecordOutcome> for EventReply {
     }
 }
 
-/// Whether a notice makes a recorded event an error all the same.
-fn is_error(notice: &Notice) -> bool {
-    matches!(notice.code, NoticeCode::UnknownCall | NoticeCode::OutsideProject)
-}
-
-fn hint(code: NoticeCode) -> &'static str {
-    match code {
-        NoticeCode::UnknownCall => {
-            "send tool_begin first, or give `tool` and `input` in tool_end; what changed is recorded"
-        }
-        _ => "Retake protects files of the project only; what changed inside is recorded",
-    }
+/// Returns the error if the notice makes the event one, although it is recorded.
+fn error_of(notice: &Notice) -> Option<ApiError> {
+    let (code, hint) = match notice.code {
+        NoticeCode::UnknownCall => (
+            ErrorCode::UnknownCall,
+            "send tool_begin first, or give `tool` and `input` in tool_end; what changed is recorded",
+        ),
+        NoticeCode::OutsideProject => (
+            ErrorCode::OutsideProject,
+            "Retake protects files of the project only; what changed inside is recorded",
+        ),
+        _ => return None,
+    };
+    Some(ApiError::new(code, &notice.message, hint))
 }

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::enum_schemas;
 use super::path::PathName;
 use crate::patch;
-use crate::{ApiError, Masking};
+use crate::{ApiError, FileContent, Masking};
 
 /// What a session is called: `session_2`.
 pub(super) fn session_name(number: u64) -> String {
@@ -97,7 +97,7 @@ impl ChangedFile {
             _ => "modified",
         };
         let size = |side: &model::PathState| side.known().map_or(0, |state| state.size);
-        let mut told = Self {
+        let mut changed = Self {
             path: (&file.path).into(),
             status: status.to_owned(),
             additions: 0,
@@ -107,16 +107,16 @@ impl ChangedFile {
             is_binary: false,
             is_too_large: [&file.base, &file.now].iter().any(|side| size(side) > MAX_DIFF_BYTES),
         };
-        if told.is_too_large {
-            told.is_binary = is_large_binary(project, file)?;
+        if changed.is_too_large {
+            changed.is_binary = is_large_binary(project, file)?;
         } else {
             let base = match &file.base_content {
                 Some(merged) => Some(merged.clone()),
                 None => content(project, &file.base)?,
             };
-            told.compare(file, base, content(project, &file.now)?.as_deref(), masking);
+            changed.compare(file, base, content(project, &file.now)?.as_deref(), masking);
         }
-        Ok(told)
+        Ok(changed)
     }
 
     fn compare(
@@ -136,7 +136,8 @@ impl ChangedFile {
         if let DiffBody::Lines(mut lines) = DiffBody::between(old, new) {
             (self.additions, self.deletions) = patch::count_lines(&lines);
             if self.status == "modified" && !lines.is_empty() {
-                masking.mask_diff((&file.path, old), (&file.path, new), &mut lines);
+                let content = |bytes| FileContent { path: &file.path, bytes };
+                masking.mask_diff(content(old), content(new), &mut lines);
                 self.diff = Some(patch::render_unified(file.path.as_bytes(), &lines));
             }
         }

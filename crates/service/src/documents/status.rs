@@ -57,22 +57,22 @@ pub struct StatusDocument {
 }
 
 impl StatusDocument {
-    /// The status of a project at this time; `looked` is what a look just found.
+    /// The status of a project at this time; `refreshed` is the outcome of a scan just before.
     pub fn read(
         project: &engine::Project,
         at: Millis,
-        looked: Option<&RefreshOutcome>,
+        refreshed: Option<&RefreshOutcome>,
         with_ignored: bool,
         masking: Masking,
     ) -> Result<Self, ApiError> {
         let status = project.status()?;
         let interrupted = project.interrupted()?;
         let stale = project.stale_agents(at.saturating_sub(ACTIVE_WINDOW_MS))?;
-        let ignored = looked.filter(|_| with_ignored).map(|looked| &looked.ignored);
+        let ignored = refreshed.filter(|_| with_ignored).map(|outcome| &outcome.ignored);
         Ok(Self {
             root: project.root().to_string_lossy().into_owned(),
             store: project.folder().to_string_lossy().into_owned(),
-            looked: looked.is_some(),
+            looked: refreshed.is_some(),
             dialogs: status.dialogs.iter().map(|one| DialogWork::new(one, masking)).collect(),
             taken_back_by_git: status.taken_back_by_git.iter().map(TakenBackRow::from).collect(),
             stale: stale.iter().map(StaleAgentDocument::from).collect(),
@@ -82,9 +82,9 @@ impl StatusDocument {
             changes: status.changes,
             spooled: status.spooled as u64,
             store_bytes: status.store_bytes,
-            ignored_count: looked.map(|looked| looked.ignored_count),
-            scratch: looked.map(|looked| looked.scratch),
-            nested_repositories: looked.map(|looked| path_names(&looked.nested_repositories)),
+            ignored_count: refreshed.map(|outcome| outcome.ignored_count),
+            scratch: refreshed.map(|outcome| outcome.scratch),
+            nested_repositories: refreshed.map(|outcome| path_names(&outcome.nested_repositories)),
             ignored: ignored.map(|ignored| ignored.iter().map(IgnoredPath::from).collect()),
             interrupted: interrupted.as_ref().map(InterruptedDocument::from),
         })
@@ -114,7 +114,11 @@ impl DialogWork {
             kind: dialog.and_then(|dialog| dialog.kind.clone()),
             title: dialog.and_then(|dialog| masking.mask_optional(dialog.title.as_deref())),
             last_activity: dialog.map(|dialog| iso_8601(dialog.last_at)),
-            agents: status.agents.iter().map(AgentWork::from).collect(),
+            agents: status
+                .agents
+                .iter()
+                .map(|(agent, paths)| AgentWork::new(agent.as_ref(), paths))
+                .collect(),
         }
     }
 }
@@ -128,11 +132,11 @@ pub struct AgentWork {
     pub files: Vec<StatusRowDocument>,
 }
 
-impl From<&(Option<AgentId>, Vec<engine::PendingPath>)> for AgentWork {
-    fn from((agent, rows): &(Option<AgentId>, Vec<engine::PendingPath>)) -> Self {
+impl AgentWork {
+    fn new(agent: Option<&AgentId>, paths: &[engine::PendingPath]) -> Self {
         Self {
-            agent: agent.as_ref().map(|id| id.0.clone()),
-            files: rows.iter().map(StatusRowDocument::from).collect(),
+            agent: agent.map(|id| id.0.clone()),
+            files: paths.iter().map(StatusRowDocument::from).collect(),
         }
     }
 }

@@ -8,7 +8,9 @@ mod opencode_db;
 use retake_agents::history::{
     self as forms, Conversation, ConversationReadError, DisplayMessage, HistoryFormat,
 };
-use retake_engine::model::{AgentId, DialogId, MAIN_AGENT, Millis, ModelMessage};
+use retake_engine::model::{
+    AgentId, AgentRef, DialogId, ErrorCode, MAIN_AGENT, Millis, ModelMessage,
+};
 use retake_engine::{HistoryMessage, Project};
 use serde_json::Value;
 
@@ -37,7 +39,7 @@ impl ParsedConversation {
         let unreadable = |why: &dyn std::fmt::Display| {
             let message = format!("{name} cannot be taken in: {why}");
             ApiError::new(
-                "unreadable_history",
+                ErrorCode::UnreadableHistory,
                 message,
                 "it is left as it is, and nothing was added",
             )
@@ -48,7 +50,11 @@ impl ParsedConversation {
         let form = form.or_else(|| forms::detect_format(name, content)).ok_or_else(|| {
             let names = HistoryFormat::ALL.map(HistoryFormat::as_str).join(", ");
             let message = format!("{name} cannot be taken in: it is in no form that is known");
-            ApiError::new("unreadable_history", message, format!("name one of these: {names}"))
+            ApiError::new(
+                ErrorCode::UnreadableHistory,
+                message,
+                format!("name one of these: {names}"),
+            )
         })?;
         let conversation = forms::read(form, content).map_err(|error| unreadable(&error))?;
         Ok(Self { form, conversation })
@@ -94,21 +100,22 @@ pub struct ExportOptions {
 /// Exports a conversation as an agent would have written it.
 pub fn export(
     project: &Project,
-    (dialog, agent): (&DialogId, &AgentId),
-    how: ExportOptions,
+    of: AgentRef<'_>,
+    options: ExportOptions,
 ) -> Result<String, ApiError> {
-    let (kept, shown) = if how.whole {
+    let AgentRef { dialog, agent } = of;
+    let (log, shown) = if options.whole {
         (project.model_log(dialog, agent)?, project.display_log(dialog, agent)?)
     } else {
         (project.model_messages(dialog, agent)?, project.display_messages(dialog, agent)?)
     };
-    let secret = SecretCalls::find(kept.iter().map(|kept| &kept.message));
-    let message = |kept: HistoryMessage| ModelMessage {
-        content: how.masking.mask_message(&kept.message.content, &secret),
-        ..kept.message
+    let secret = SecretCalls::find(log.iter().map(|entry| &entry.message));
+    let message = |entry: HistoryMessage| ModelMessage {
+        content: options.masking.mask_message(&entry.message.content, &secret),
+        ..entry.message
     };
-    let messages: Vec<ModelMessage> = kept.into_iter().map(message).collect();
-    let shown: Vec<_> = shown.iter().map(|entry| how.masking.mask_json(entry)).collect();
+    let messages: Vec<ModelMessage> = log.into_iter().map(message).collect();
+    let shown: Vec<_> = shown.iter().map(|entry| options.masking.mask_json(entry)).collect();
     let conversation = Conversation {
         dialog: Some(dialog.0.clone()),
         subagent: (agent.0 != MAIN_AGENT).then(|| agent.clone()),
@@ -117,7 +124,7 @@ pub fn export(
         messages,
         problems: Vec::new(),
     };
-    Ok(forms::write(how.form, &conversation, how.at))
+    Ok(forms::write(options.form, &conversation, options.at))
 }
 
 /// The messages for display: as they were imported, else made from the model's messages.
@@ -131,13 +138,13 @@ fn display_messages(shown: &[Value], messages: &[ModelMessage]) -> Vec<DisplayMe
 
 /// Returns whether a log begins with these messages, as far as a file holds them.
 pub fn begins_with(log: &[HistoryMessage], messages: &[ModelMessage]) -> bool {
-    let same = |kept: &HistoryMessage, message: &ModelMessage| {
-        let index = kept.message.index;
-        kept.message == ModelMessage { index, ..message.clone() }
+    let same = |entry: &HistoryMessage, message: &ModelMessage| {
+        let index = entry.message.index;
+        entry.message == ModelMessage { index, ..message.clone() }
     };
-    let told: Vec<_> = log.iter().filter(|kept| kept.place >= 0).collect();
-    told.len() >= messages.len()
-        && told.iter().zip(messages).all(|(kept, message)| same(kept, message))
+    let recorded: Vec<_> = log.iter().filter(|entry| entry.place >= 0).collect();
+    recorded.len() >= messages.len()
+        && recorded.iter().zip(messages).all(|(entry, message)| same(entry, message))
 }
 
 /// The agent that writes in a form.
@@ -149,5 +156,9 @@ fn agent_of_form(form: HistoryFormat) -> Option<&'static str> {
 }
 
 fn unwritable(error: &serde_json::Error) -> ApiError {
-    ApiError::new("internal", format!("a message cannot be written: {error}"), "please report it")
+    ApiError::new(
+        ErrorCode::Internal,
+        format!("a message cannot be written: {error}"),
+        "please report it",
+    )
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use retake_engine::model::Millis;
+use retake_engine::model::{ErrorCode, Millis};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use serde_json::{Map, Value, json};
@@ -114,5 +114,5 @@ fn merge_row(own: &Value, data: &Value) -> Value {
 fn unreadable(file: &Path, error: &rusqlite::Error) -> ApiError {
     let message = format!("{} cannot be read as a database of opencode: {error}", file.display());
     let hint = "`opencode export ID > FILE` writes one conversation, which can be taken in";
-    ApiError::new("unreadable_history", message, hint)
+    ApiError::new(ErrorCode::UnreadableHistory, message, hint)
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agents::{AgentKind, HookFeedback, HookMessage, HookPhase};
-use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis};
+use retake_engine::model::{CallId, DialogId, ErrorCode, Event, EventKind, Millis};
 use retake_engine::{
     EventRelay, Project, RecordOutcome, ReplySupport, SpoolWriter, StaleContext, StaleReaction,
 };
@@ -135,7 +135,11 @@ impl HookCall {
             retake_agents::parse_hook(agent, self.event.as_deref(), self.payload.as_bytes());
         parsed.map_err(|error| {
             let message = format!("{agent} sent what is no payload of a hook: {error}");
-            ApiError::new("bad_payload", message, "`retake setup` tells agents what to call")
+            ApiError::new(
+                ErrorCode::BadPayload,
+                message,
+                "`retake setup` tells agents what to call",
+            )
         })
     }
 
@@ -270,10 +274,7 @@ impl HookCall {
     fn submissions(&self, run: Option<Event>, message: &HookMessage) -> Vec<Submission> {
         let submission = |name: String, event: Event| {
             let key = format!("{}.{name}", self.key);
-            Submission {
-                reply_support: feedback_of(self.agent),
-                ..Submission::new(key, event, self.at)
-            }
+            Submission::new(key, event, self.at).with_reply_support(feedback_of(self.agent))
         };
         let run = run.map(|event| submission("run".to_owned(), event));
         let events = message.events.iter().cloned().enumerate();
@@ -351,7 +352,7 @@ fn report_recorded(
             Ok(recorded.stale.map(notice))
         }
         // These are kept until the person has settled it.
-        Err(failure) if ["replaced", "gone", "read_only"].contains(&failure.code.as_ref()) => {
+        Err(failure) if failure.code.known().is_some_and(is_spooled_failure) => {
             let _ = report(HookProgress::Warned(format!(
                 "the event is kept, not recorded: {}",
                 failure.message
@@ -360,6 +361,11 @@ fn report_recorded(
         }
         Err(failure) => Err(failure),
     }
+}
+
+/// Returns true for a failure to record after which the event is in the spool.
+fn is_spooled_failure(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::Replaced | ErrorCode::Gone | ErrorCode::ReadOnly)
 }
 
 /// Returns whether the event ends a turn, so that the transcript may have grown.

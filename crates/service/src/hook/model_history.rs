@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use retake_agents::HookMessage;
 use retake_agents::history::{self, ModelCursor};
-use retake_engine::model::{AgentId, DialogId, Event, MAIN_AGENT, ModelMessage};
+use retake_engine::model::{AgentId, DialogId, ErrorCode, Event, MAIN_AGENT, ModelMessage};
 use retake_engine::{Project, TranscriptMark};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -79,8 +79,8 @@ fn read_history(
     let mut reading = ModelHistoryReader { call, project, dialog, agent, stored };
     match &message.transcript {
         _ if in_payload.is_some() => {
-            let told = payload_messages(&call.payload);
-            let (messages, cursor) = history::read_on(call.agent, &known.cursor, &told);
+            let payload = payload_messages(&call.payload);
+            let (messages, cursor) = history::read_on(call.agent, &known.cursor, &payload);
             reading.record(&messages, &known, &HistoryPosition { cursor, follows: None }).map(drop)
         }
         Some(place) => reading.read_file(&transcript_path(place, call.user_home.as_deref()), known),
@@ -125,7 +125,11 @@ impl ModelHistoryReader<'_> {
             return Ok(true);
         }
         let cursor = serde_json::to_string(next).map_err(|error| {
-            ApiError::new("cursor", format!("the place cannot be noted: {error}"), "read it again")
+            ApiError::new(
+                ErrorCode::Cursor,
+                format!("the place cannot be noted: {error}"),
+                "read it again",
+            )
         })?;
         let mark = TranscriptMark {
             dialog: self.dialog.clone(),

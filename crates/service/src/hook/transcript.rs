@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use retake_agents::transcript::{self, Speaker, TranscriptCursor, TranscriptMessage};
 use retake_agents::{AgentKind, HookMessage, TranscriptLocation};
-use retake_engine::model::{AgentId, DialogId, Event, EventKind, MAIN_AGENT, Millis};
+use retake_engine::model::{AgentId, DialogId, ErrorCode, Event, EventKind, MAIN_AGENT, Millis};
 use retake_engine::{Project, TranscriptMark};
 
 use super::HookCall;
@@ -184,7 +184,11 @@ impl<'a> TranscriptReader<'a> {
         cursor: &TranscriptCursor,
     ) -> Result<(), ApiError> {
         let cursor = serde_json::to_string(cursor).map_err(|error| {
-            ApiError::new("cursor", format!("the place cannot be noted: {error}"), "read it again")
+            ApiError::new(
+                ErrorCode::Cursor,
+                format!("the place cannot be noted: {error}"),
+                "read it again",
+            )
         })?;
         let dialog = dialog.clone();
         let TranscriptPosition { agent, stored: from, .. } = known;
@@ -271,5 +275,5 @@ impl<'a> TranscriptFile<'a> {
 
 fn unreadable(path: &Path, error: &io::Error) -> ApiError {
     let message = format!("{} cannot be read: {error}", path.display());
-    ApiError::new("transcript", message, "it is read the next time")
+    ApiError::new(ErrorCode::Transcript, message, "it is read the next time")
 }

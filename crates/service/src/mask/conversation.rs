@@ -54,8 +54,9 @@ impl Masking {
 
     fn mask_entries(self, all: &Map<String, Value>) -> Map<String, Value> {
         let entry = |(key, value): (&String, &Value)| {
-            let told = value.as_str().map(|text| format!("{key}: \"{text}\""));
-            let is_named = told.is_some_and(|told| self.mask_text(&told) != told.as_str());
+            let assignment = value.as_str().map(|text| format!("{key}: \"{text}\""));
+            let is_named = assignment
+                .is_some_and(|assignment| self.mask_text(&assignment) != assignment.as_str());
             let masked = self.mask_json(value);
             let masked = if is_named && masked == *value { MASK.into() } else { masked };
             (key.clone(), masked)

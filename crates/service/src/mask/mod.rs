@@ -25,6 +25,15 @@ pub use conversation::SecretCalls;
 /// Replacement of a secret.
 const MASK: &str = "•••";
 
+/// One side of a difference: a file's name then, and its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct FileContent<'a> {
+    /// The name, which says whether the file usually holds secrets.
+    pub path: &'a ProjectPath,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
 /// Whether secrets are masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Masking {
@@ -106,12 +115,12 @@ impl Masking {
     /// What a line means depends on the lines around it, so both contents are masked as a whole.
     pub fn mask_diff(
         self,
-        before: (&ProjectPath, &[u8]),
-        after: (&ProjectPath, &[u8]),
+        before: FileContent<'_>,
+        after: FileContent<'_>,
         lines: &mut [DiffLine],
     ) {
-        let (before, after) =
-            (self.masked_lines(before.0, before.1), self.masked_lines(after.0, after.1));
+        let masked = |side: FileContent<'_>| self.masked_lines(side.path, side.bytes);
+        let (before, after) = (masked(before), masked(after));
         if before.is_empty() && after.is_empty() {
             return;
         }

@@ -191,11 +191,12 @@ fn a_diff_is_masked_by_what_its_lines_are_in_the_whole_file() {
     };
     let (before, after) = (key("T0xE"), key("TkVX"));
     let path = "notes.txt".parse().unwrap();
+    let content = |text| FileContent { path: &path, bytes: str::as_bytes(text) };
     let DiffBody::Lines(mut lines) = DiffBody::between(before.as_bytes(), after.as_bytes()) else {
         unreachable!("they are texts")
     };
     let count = lines.len();
-    Masking::On.mask_diff((&path, before.as_bytes()), (&path, after.as_bytes()), &mut lines);
+    Masking::On.mask_diff(content(&before), content(&after), &mut lines);
     assert_eq!((lines.len(), count), (9, 9));
     let is_masked = |line: &DiffLine| match line {
         DiffLine::Context(text) | DiffLine::Added(text) | DiffLine::Removed(text) => {

@@ -18,7 +18,7 @@ mod record;
 mod review;
 
 use retake_engine::Project;
-use retake_engine::model::Millis;
+use retake_engine::model::{ErrorCode, Millis};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -159,6 +159,10 @@ impl ProjectRequest {
 /// Serialises an answer for the daemon's socket.
 pub fn to_answer(answer: &impl Serialize) -> Result<Value, ApiError> {
     serde_json::to_value(answer).map_err(|error| {
-        ApiError::new("wire", format!("the answer cannot be sent: {error}"), "stop the daemon")
+        ApiError::new(
+            ErrorCode::Wire,
+            format!("the answer cannot be sent: {error}"),
+            "stop the daemon",
+        )
     })
 }

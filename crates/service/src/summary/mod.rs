@@ -14,7 +14,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use retake_engine::model::ModelMessage;
+use retake_engine::model::{ErrorCode, ModelMessage};
 use retake_engine::settings::{SummaryApi, SummarySettings};
 use retake_engine::{Summariser, SummaryError, SummaryRequest, SummaryRetry};
 use serde_json::Value;
@@ -226,5 +226,5 @@ fn parse_host(url: &str) -> Result<(String, bool), ApiError> {
 }
 
 fn settings_error(message: String, hint: &str) -> ApiError {
-    ApiError::new("summary_settings", message, hint)
+    ApiError::new(ErrorCode::SummarySettings, message, hint)
 }

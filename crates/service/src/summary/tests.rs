@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use retake_engine::model::{MessageRole, ModelMessage};
+use retake_engine::model::{ErrorCode, MessageRole, ModelMessage};
 use retake_engine::settings::{SummaryApi, SummarySettings};
 use retake_engine::{Summariser as _, SummaryError, SummaryRetry};
 use retake_testkit::stub_server::{StubResponse, StubServer};
@@ -185,7 +185,7 @@ fn what_is_not_set_is_named_and_a_key_never_travels_in_the_open() {
     let refused = |settings: &SummarySettings, key: Option<&str>| {
         let key = key.map(str::to_owned);
         let failure = HttpSummariser::new(settings, |_| key.clone()).unwrap_err();
-        assert_eq!(failure.code, "summary_settings");
+        assert_eq!(failure.code, ErrorCode::SummarySettings);
         failure.message
     };
     assert!(refused(&SummarySettings::default(), Some(KEY)).contains("summary.url"));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use retake_model::{DialogId, Millis, ObjectId, WorkSession};
+use retake_model::{DialogId, JournalKind, Millis, ObjectId, WorkSession};
 use rusqlite::OptionalExtension as _;
 
 use crate::gc::reachability::LiveObjects;
@@ -69,8 +69,9 @@ impl Store {
             })
         };
         // A notice about changes by others is no activity of the dialog.
-        let events = "(SELECT dialog, seq FROM event WHERE kind <> 'stale_context')";
-        for table in ["change", events, "checkpoint", "operation"] {
+        let notice = JournalKind::StaleContext;
+        let events = format!("(SELECT dialog, seq FROM event WHERE kind <> '{notice}')");
+        for table in ["change", &events, "checkpoint", "operation"] {
             let own = format!("SELECT dialog, min(seq), max(seq) FROM {table}");
             widen(&format!("{own} WHERE dialog NOT NULL GROUP BY 1"), false)?;
         }

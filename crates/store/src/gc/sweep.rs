@@ -57,7 +57,7 @@ mod tests {
     use crate::objects::{ObjectKind, encode, encode_stream};
     use crate::trees::build_tree;
     use crate::{CHUNK_THRESHOLD_BYTES, StoreAccess};
-    use retake_model::{FileKind, FileState};
+    use retake_model::{FileKind, FileState, Stamp};
 
     #[test]
     fn what_names_others_is_swept_before_what_it_names() {
@@ -73,7 +73,7 @@ mod tests {
         let state = FileState { kind: FileKind::File, mode: 0o644, oid: large, size };
         let files = [("a/b/c".parse().unwrap(), state)];
         let tree = build_tree(&files, &mut |object| batch.put_object(&object)).unwrap();
-        batch.put_commit(&tree, &[], "x", None, (1, 0)).unwrap();
+        batch.put_commit(&tree, &[], "x", None, Stamp { seq: 1, at: 0 }).unwrap();
         batch.put_object(&encode(ObjectKind::Blob, b"alone").unwrap()).unwrap();
         batch.commit().unwrap();
         let garbage = store.garbage_rows(&LiveObjects::new()).unwrap();

@@ -5,8 +5,8 @@
 //! before a record counts on it. Where no link can be made (another file system, another owner)
 //! nothing is borrowed.
 //!
-//! Invariant: what a [`Lender`] says it has can be counted on once [`Batch::keep_borrowed`] and
-//! the commit are done, whatever happens to the repository.
+//! Invariant: what [`BorrowedPacks`] say they have can be counted on once [`Batch::keep_borrowed`]
+//! and the commit are done, whatever happens to the repository.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -54,17 +54,17 @@ impl BorrowedPacks {
 
     /// Returns whether it has the object, which is then counted on.
     pub fn has(&self, oid: &ObjectId) -> bool {
-        let found = self.packs.iter().find(|lent| lent.pack.find(oid).is_some());
-        found.inspect(|lent| lent.used.store(true, Ordering::Relaxed)).is_some()
+        let found = self.packs.iter().find(|entry| entry.pack.find(oid).is_some());
+        found.inspect(|entry| entry.used.store(true, Ordering::Relaxed)).is_some()
     }
 
     /// Returns whether it has a blob of just this size under the name, which is then counted on.
     pub fn has_blob(&self, oid: &ObjectId, size: u64, scratch: &mut InflateScratch) -> bool {
-        let found = self.packs.iter().find_map(|lent| Some((lent, lent.pack.find(oid)?)));
-        let Some((lent, at)) = found else { return false };
-        let fits = lent.pack.header(at, &mut scratch.0) == Ok((ObjectKind::Blob, size));
+        let found = self.packs.iter().find_map(|entry| Some((entry, entry.pack.find(oid)?)));
+        let Some((entry, at)) = found else { return false };
+        let fits = entry.pack.header(at, &mut scratch.0) == Ok((ObjectKind::Blob, size));
         if fits {
-            lent.used.store(true, Ordering::Relaxed);
+            entry.used.store(true, Ordering::Relaxed);
         }
         fits
     }
@@ -81,7 +81,7 @@ impl Store {
         self.remove_stray_packs()?;
         let mut packs: Vec<_> =
             self.packs()?.into_iter().map(|pack| BorrowedPack::new(pack, false)).collect();
-        let known: HashSet<String> = packs.iter().map(|lent| lent.pack.name.clone()).collect();
+        let known: HashSet<String> = packs.iter().map(|entry| entry.pack.name.clone()).collect();
         for (folder, name) in folders.iter().flat_map(|folder| packs_in(folder)) {
             if known.contains(&name) || packs.len() >= MAX_PACKS {
                 continue;
@@ -140,13 +140,13 @@ fn link_pack(from: &Path, to: &Path, name: &str) -> Option<Pack> {
 
 impl Batch<'_> {
     /// Syncs and records the new packs that are in use; removes the others.
-    pub fn keep_borrowed(&self, lender: &BorrowedPacks) -> Result<(), StoreError> {
+    pub fn keep_borrowed(&self, borrowed: &BorrowedPacks) -> Result<(), StoreError> {
         let folder = self.packs_folder();
-        let new = lender.packs.iter().filter(|lent| lent.is_new);
+        let new = borrowed.packs.iter().filter(|entry| entry.is_new);
         let (used, unused): (Vec<_>, Vec<_>) =
-            new.partition(|lent| lent.used.load(Ordering::Relaxed));
-        for lent in &used {
-            for file in pack_files(&folder, &lent.pack.name) {
+            new.partition(|entry| entry.used.load(Ordering::Relaxed));
+        for entry in &used {
+            for file in pack_files(&folder, &entry.pack.name) {
                 let opened = File::open(&file).map_err(StoreError::io("open", &file))?;
                 retake_seam::fs::sync_file(&opened).map_err(StoreError::io("sync", &file))?;
             }
@@ -154,10 +154,10 @@ impl Batch<'_> {
         if !used.is_empty() {
             retake_seam::fs::sync_dir(&folder).map_err(StoreError::io("sync", &folder))?;
         }
-        for lent in used {
-            self.put_pack(&lent.pack.name, true)?;
+        for entry in used {
+            self.put_pack(&entry.pack.name, true)?;
         }
-        for file in unused.iter().flat_map(|lent| pack_files(&folder, &lent.pack.name)) {
+        for file in unused.iter().flat_map(|entry| pack_files(&folder, &entry.pack.name)) {
             retake_seam::fs::remove_file(&file).map_err(StoreError::io("remove", &file))?;
         }
         Ok(())

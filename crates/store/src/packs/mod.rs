@@ -7,7 +7,7 @@
 //! - [`borrow`]: packs of the user's repository, hard-linked.
 //! - [`writer`]: packs of our own.
 //! - [`stream`]: objects as one pack for git to take in.
-//! - [`sweep`]: replaces packs of which little is needed.
+//! - [`repack`]: replaces packs of which little is needed.
 
 mod borrow;
 mod repack;

@@ -118,7 +118,7 @@ mod tests {
         });
         let first = |block: u64| mixed.read(block * BLOCK_BYTES, 1)[0];
         assert_eq!((mixed.size(), [0, 1, 2, 3, 4].map(first)), (new.size(), [1, 2, 1, 2, 0]));
-        // Cut off and written anew: the end is there or not, as a whole.
+        // Cut off and written again: the end is there or not, as a whole.
         new.resize(0);
         new.write(0, &[3]);
         for (is_resized, size) in [(true, 1), (false, old.size())] {

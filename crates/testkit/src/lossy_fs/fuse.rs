@@ -19,7 +19,7 @@ use fuser::{
 
 use super::SYNC_ALL_ATTRIBUTE;
 use super::data::{BLOCK_BYTES, FileData};
-use super::medium::{DiskImage, DiskNode, NodeBody, NodeMetadata};
+use super::medium::{DiskImage, DiskNode, NodeBody, NodeLocation, NodeMetadata};
 use super::power::{PowerState, SharedPower};
 
 const CACHE_TTL: Duration = Duration::from_secs(3600);
@@ -58,13 +58,13 @@ impl FuseServer {
     fn make(
         &self,
         request: &Request,
-        (folder, name): (INodeNo, &OsStr),
+        location: NodeLocation<'_>,
         mode: u32,
         body: NodeBody,
     ) -> Result<FileAttr, Errno> {
         let meta = NodeMetadata::new(mode, request.uid(), request.gid());
         self.change(|medium| {
-            let id = medium.make((folder.0, name), meta, body)?;
+            let id = medium.make(location, meta, body)?;
             Ok(attributes(id, medium.node(id)?))
         })
     }
@@ -72,6 +72,10 @@ impl FuseServer {
     fn sync(&self, id: INodeNo, whole: bool) -> Result<(), Errno> {
         self.powered()?.sync(id.0, whole)
     }
+}
+
+fn location_of(folder: INodeNo, name: &OsStr) -> NodeLocation<'_> {
+    NodeLocation { folder: folder.0, name }
 }
 
 fn attributes(id: u64, node: &DiskNode) -> FileAttr {
@@ -160,7 +164,7 @@ impl Filesystem for FuseServer {
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let found = self.read_only(|medium| {
-            let id = medium.find((parent.0, name))?;
+            let id = medium.find(location_of(parent, name))?;
             Ok(attributes(id, medium.node(id)?))
         });
         answer!(reply, found, |attr| reply.entry(&CACHE_TTL, &attr, GENERATION));
@@ -225,17 +229,17 @@ impl Filesystem for FuseServer {
         reply: ReplyEntry,
     ) {
         let body = NodeBody::Folder(<_>::default());
-        let new = self.make(request, (parent, name), mode & !umask, body);
+        let new = self.make(request, location_of(parent, name), mode & !umask, body);
         answer!(reply, new, |attr| reply.entry(&CACHE_TTL, &attr, GENERATION));
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self.change(|medium| medium.unlink((parent.0, name)));
+        let done = self.change(|medium| medium.unlink(location_of(parent, name)));
         answer!(reply, done, |()| reply.ok());
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self.change(|medium| medium.remove_folder((parent.0, name)));
+        let done = self.change(|medium| medium.remove_folder(location_of(parent, name)));
         answer!(reply, done, |()| reply.ok());
     }
 
@@ -248,7 +252,7 @@ impl Filesystem for FuseServer {
         reply: ReplyEntry,
     ) {
         let body = NodeBody::Link(target.as_os_str().as_bytes().to_vec());
-        let made = self.make(request, (parent, name), 0o777, body);
+        let made = self.make(request, location_of(parent, name), 0o777, body);
         answer!(reply, made, |attr| reply.entry(&CACHE_TTL, &attr, GENERATION));
     }
 
@@ -262,7 +266,7 @@ impl Filesystem for FuseServer {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let (from, to) = ((parent.0, name), (newparent.0, newname));
+        let (from, to) = (location_of(parent, name), location_of(newparent, newname));
         let done = self.change(|medium| medium.rename(from, to, flags));
         answer!(reply, done, |()| reply.ok());
     }
@@ -276,7 +280,7 @@ impl Filesystem for FuseServer {
         reply: ReplyEntry,
     ) {
         let done = self.change(|medium| {
-            medium.link(ino.0, (newparent.0, newname))?;
+            medium.link(ino.0, location_of(newparent, newname))?;
             Ok(attributes(ino.0, medium.node(ino.0)?))
         });
         answer!(reply, done, |attr| reply.entry(&CACHE_TTL, &attr, GENERATION));
@@ -298,7 +302,7 @@ impl Filesystem for FuseServer {
         reply: ReplyCreate,
     ) {
         let body = NodeBody::File(FileData::default());
-        let new = self.make(request, (parent, name), mode & !umask, body);
+        let new = self.make(request, location_of(parent, name), mode & !umask, body);
         let kept = FopenFlags::FOPEN_KEEP_CACHE;
         answer!(reply, new, |attr| reply.created(
             &CACHE_TTL,

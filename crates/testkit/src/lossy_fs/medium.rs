@@ -78,7 +78,11 @@ pub(super) type DiskNodes = HashMap<u64, Arc<DiskNode>>;
 pub(super) type NameChange = Vec<(OsString, Option<u64>)>;
 
 /// A name in a folder.
-pub(super) type NodeLocation<'n> = (u64, &'n OsStr);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeLocation<'n> {
+    pub(super) folder: u64,
+    pub(super) name: &'n OsStr,
+}
 
 /// A disk. Cloned, it is the disk of that moment.
 #[derive(Clone, Debug)]
@@ -125,15 +129,15 @@ impl DiskImage {
         }
     }
 
-    pub(super) fn find(&self, (folder, name): NodeLocation<'_>) -> Result<u64, Errno> {
-        if name.len() > MAX_NAME_BYTES {
+    pub(super) fn find(&self, location: NodeLocation<'_>) -> Result<u64, Errno> {
+        if location.name.len() > MAX_NAME_BYTES {
             return Err(Errno::ENAMETOOLONG);
         }
-        self.entries(folder)?.get(name).copied().ok_or(Errno::ENOENT)
+        self.entries(location.folder)?.get(location.name).copied().ok_or(Errno::ENOENT)
     }
 
-    fn refuse_existing(&self, spot: NodeLocation<'_>) -> Result<(), Errno> {
-        match self.find(spot) {
+    fn refuse_existing(&self, location: NodeLocation<'_>) -> Result<(), Errno> {
+        match self.find(location) {
             Ok(_) => Err(Errno::EEXIST),
             Err(Errno::ENOENT) => Ok(()),
             Err(error) => Err(error),
@@ -143,44 +147,44 @@ impl DiskImage {
     /// Creates a node.
     pub(super) fn make(
         &mut self,
-        spot: NodeLocation<'_>,
+        location: NodeLocation<'_>,
         meta: NodeMetadata,
         body: NodeBody,
     ) -> Result<u64, Errno> {
-        self.refuse_existing(spot)?;
+        self.refuse_existing(location)?;
         let id = self.next;
         self.next += 1;
         let born_mode = meta.mode;
         self.now.insert(id, Arc::new(DiskNode { meta, body, links: 1, born_mode }));
-        self.change_names(spot.0, vec![(spot.1.to_owned(), Some(id))])?;
+        self.change_names(location.folder, vec![(location.name.to_owned(), Some(id))])?;
         Ok(id)
     }
 
     /// Gives a file one more name.
-    pub(super) fn link(&mut self, id: u64, spot: NodeLocation<'_>) -> Result<(), Errno> {
-        self.refuse_existing(spot)?;
+    pub(super) fn link(&mut self, id: u64, location: NodeLocation<'_>) -> Result<(), Errno> {
+        self.refuse_existing(location)?;
         self.count_links(id, 1)?;
-        self.change_names(spot.0, vec![(spot.1.to_owned(), Some(id))])
+        self.change_names(location.folder, vec![(location.name.to_owned(), Some(id))])
     }
 
     /// Removes a name of a file or link.
-    pub(super) fn unlink(&mut self, spot: NodeLocation<'_>) -> Result<(), Errno> {
-        let id = self.find(spot)?;
+    pub(super) fn unlink(&mut self, location: NodeLocation<'_>) -> Result<(), Errno> {
+        let id = self.find(location)?;
         if self.node(id)?.is_folder() {
             return Err(Errno::EISDIR);
         }
         self.count_links(id, -1)?;
-        self.change_names(spot.0, vec![(spot.1.to_owned(), None)])
+        self.change_names(location.folder, vec![(location.name.to_owned(), None)])
     }
 
     /// Removes an empty folder.
-    pub(super) fn remove_folder(&mut self, spot: NodeLocation<'_>) -> Result<(), Errno> {
-        let id = self.find(spot)?;
+    pub(super) fn remove_folder(&mut self, location: NodeLocation<'_>) -> Result<(), Errno> {
+        let id = self.find(location)?;
         if !self.entries(id)?.is_empty() {
             return Err(Errno::ENOTEMPTY);
         }
         self.count_links(id, -1)?;
-        self.change_names(spot.0, vec![(spot.1.to_owned(), None)])
+        self.change_names(location.folder, vec![(location.name.to_owned(), None)])
     }
 
     pub(super) fn rename(
@@ -209,13 +213,13 @@ impl DiskImage {
             self.may_replace(moved, met)?;
             self.count_links(met, -1)?;
         }
-        let left = (from.1.to_owned(), met.filter(|_| is_exchange));
-        let taken = (to.1.to_owned(), Some(moved));
-        if from.0 == to.0 {
-            self.change_names(from.0, vec![left, taken])?;
+        let left = (from.name.to_owned(), met.filter(|_| is_exchange));
+        let taken = (to.name.to_owned(), Some(moved));
+        if from.folder == to.folder {
+            self.change_names(from.folder, vec![left, taken])?;
         } else {
-            self.change_names(to.0, vec![taken])?;
-            self.change_names(from.0, vec![left])?;
+            self.change_names(to.folder, vec![taken])?;
+            self.change_names(from.folder, vec![left])?;
         }
         for id in [Some(moved), met].into_iter().flatten() {
             self.node_mut(id)?.meta.ctime = SystemTime::now();

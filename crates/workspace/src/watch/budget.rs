@@ -1,7 +1,7 @@
 //! The budget of inotify watches.
 //!
 //! The system counts watches per user, for all programs together; a process that takes them all
-//! breaks editors and build tools. So at most half are taken, by all [`crate::Watch`]es of the
+//! breaks editors and build tools. So at most half are taken, by all [`crate::FileWatcher`]s of the
 //! process together, and other folders are polled (row 26).
 
 use std::sync::Arc;
@@ -58,6 +58,6 @@ fn user_watch_limit() -> usize {
 
 /// Other systems have no limit.
 #[cfg(not(target_os = "linux"))]
-fn users_limit() -> usize {
+fn user_watch_limit() -> usize {
     usize::MAX
 }

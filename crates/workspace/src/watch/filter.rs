@@ -74,7 +74,7 @@ impl EventFilter {
         }
     }
 
-    /// Like [`Sieve::wants`], for callers without the standing of the path's folder.
+    /// Like [`Self::accepts`], for callers without the standing of the path's folder.
     #[cfg(any(test, not(target_os = "linux")))]
     pub(crate) fn accepts_path(&self, path: &ProjectPath, is_dir: bool) -> bool {
         match self.rules.standing(split_parent(path.as_bytes()).0) {

@@ -1,7 +1,7 @@
 //! The buffer of paths that may have changed, filled by the watcher's thread, taken by scans.
 //!
 //! Invariant: a watcher that may have missed an event says `Everything`; one that gets no more
-//! events says so for ever ([`Notes::go_blind`]).
+//! events says so for ever ([`HintBuffer::disable`]).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -81,18 +81,18 @@ impl HintBuffer {
     }
 
     /// Adds a batch of events.
-    pub(crate) fn add(&self, news: EventBatch) {
+    pub(crate) fn add(&self, batch: EventBatch) {
         let mut state = self.lock();
-        state.overflows += news.overflows;
-        state.dropped |= news.dropped || !news.ignored.is_empty();
-        let room = MAX_IGNORED_PATHS.saturating_sub(state.ignored.len());
-        state.ignored.extend(news.ignored.into_iter().take(room));
-        state.cookie = state.cookie.max(news.cookie);
-        if news.everything {
+        state.overflows += batch.overflows;
+        state.dropped |= batch.dropped || !batch.ignored.is_empty();
+        let capacity = MAX_IGNORED_PATHS.saturating_sub(state.ignored.len());
+        state.ignored.extend(batch.ignored.into_iter().take(capacity));
+        state.cookie = state.cookie.max(batch.cookie);
+        if batch.everything {
             state.mark_everything();
         }
         let now = now();
-        for path in news.paths {
+        for path in batch.paths {
             state.first_seen.entry(path.clone()).or_insert(now);
             state.mark_path(path);
         }
@@ -132,18 +132,18 @@ impl HintBuffer {
     }
 
     /// Waits for a cookie, or until the hint is `Everything`; `false` on timeout.
-    pub(crate) fn wait_for_cookie(&self, number: u64, patience: Duration) -> bool {
+    pub(crate) fn wait_for_cookie(&self, number: u64, timeout: Duration) -> bool {
         let waits = |state: &mut HintState| state.cookie < number && !state.covers_everything();
-        self.wait_while(patience, waits)
+        self.wait_while(timeout, waits)
     }
 
     /// Waits until the hint is not empty; `false` on timeout.
-    pub(crate) fn wait_for_pending(&self, patience: Duration) -> bool {
-        self.wait_while(patience, |state| state.pending.is_none())
+    pub(crate) fn wait_for_pending(&self, timeout: Duration) -> bool {
+        self.wait_while(timeout, |state| state.pending.is_none())
     }
 
-    fn wait_while(&self, patience: Duration, waits: impl FnMut(&mut HintState) -> bool) -> bool {
-        let waited = self.changed.wait_timeout_while(self.lock(), patience, waits);
+    fn wait_while(&self, timeout: Duration, waits: impl FnMut(&mut HintState) -> bool) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), timeout, waits);
         let (_state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         !waited.timed_out()
     }
@@ -250,18 +250,18 @@ mod tests {
 
     #[test]
     fn a_taken_hint_tells_when_each_path_was_first_seen() {
-        let notes = HintBuffer::default();
-        let seen = |name: &str| notes.lock().first_seen(&name.parse().unwrap());
+        let hints = HintBuffer::default();
+        let seen = |name: &str| hints.lock().first_seen(&name.parse().unwrap());
         let before = now();
-        let news =
+        let batch =
             |name: &str| EventBatch { paths: vec![name.parse().unwrap()], ..EventBatch::default() };
-        notes.add(news("a"));
-        let hint = notes.lock().take_hint();
+        hints.add(batch("a"));
+        let hint = hints.lock().take_hint();
         assert!(seen("a").is_some_and(|at| at >= before) && seen("a/b") == seen("a"));
         assert_eq!(seen("b"), None);
-        notes.put_back(hint);
-        notes.add(news("a"));
-        notes.lock().take_hint();
+        hints.put_back(hint);
+        hints.add(batch("a"));
+        hints.lock().take_hint();
         assert_eq!(seen("a"), Some(Millis::MIN), "how long it waits is not known");
     }
 
@@ -277,12 +277,12 @@ mod tests {
 
     #[test]
     fn the_blind_say_everything_for_ever() {
-        let notes = HintBuffer::default();
-        notes.disable("the lights are out".into());
+        let hints = HintBuffer::default();
+        hints.disable("the lights are out".into());
         for _ in 0..2 {
-            assert_eq!(notes.lock().take_hint(), ChangeHint::Everything);
+            assert_eq!(hints.lock().take_hint(), ChangeHint::Everything);
         }
-        assert!(notes.wait_for_cookie(7, Duration::from_secs(20)), "there is nothing to wait for");
+        assert!(hints.wait_for_cookie(7, Duration::from_secs(20)), "there is nothing to wait for");
     }
 
     #[test]

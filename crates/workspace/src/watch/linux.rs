@@ -3,7 +3,7 @@
 //! It does not watch ignored folders, which the crate notify cannot do, and does not miss files
 //! in a folder that is filled while it appears, which notify does.
 //!
-//! Invariant: the tree is locked before events are read, and their hints are in the notes before
+//! Invariant: the tree is locked before events are read, and their paths are in the hints before
 //! it is unlocked.
 
 use std::collections::BTreeSet;
@@ -54,19 +54,21 @@ pub(crate) struct InotifyWatcher {
 pub(crate) struct InotifyShared {
     tree: Mutex<WatchTree>,
     inotify: Arc<OwnedFd>,
-    notes: Arc<HintBuffer>,
+    hints: Arc<HintBuffer>,
     cookies: WatchDescriptor,
     budget: WatchBudget,
 }
 
 /// Adds all watches and starts the thread.
-pub(super) fn open(sight: BackendSetup<'_>) -> Result<Box<dyn WatchBackend>, WatchUnavailable> {
-    let root = rustix::fs::fstatfs(sight.workspace.safe_root.root()).map_err(io::Error::from)?;
+pub(super) fn open(setup: BackendSetup<'_>) -> Result<Box<dyn WatchBackend>, WatchUnavailable> {
+    let root = rustix::fs::fstatfs(setup.workspace.safe_root.root()).map_err(io::Error::from)?;
     match network_file_system(root.f_type as u64) {
         Some(kind) => Err(WatchUnavailable::NotReported(format!(
             "the project is on a {kind} file system, which does not tell of all changes"
         ))),
-        None => InotifyWatcher::start(sight).map(|eyes| Box::new(eyes) as Box<dyn WatchBackend>),
+        None => {
+            InotifyWatcher::start(setup).map(|watcher| Box::new(watcher) as Box<dyn WatchBackend>)
+        }
     }
 }
 
@@ -77,8 +79,8 @@ fn network_file_system(kind: u64) -> Option<&'static str> {
 }
 
 impl InotifyWatcher {
-    pub(super) fn start(sight: BackendSetup<'_>) -> Result<Self, WatchUnavailable> {
-        let BackendSetup { workspace, rules, cookies, budget, hints: notes } = sight;
+    pub(super) fn start(setup: BackendSetup<'_>) -> Result<Self, WatchUnavailable> {
+        let BackendSetup { workspace, rules, cookies, budget, hints } = setup;
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK);
         let inotify = Arc::new(inotify.map_err(instance_error)?);
         let cookies = watch_cookies(&inotify, cookies, &budget)?;
@@ -90,16 +92,16 @@ impl InotifyWatcher {
         );
         let tree = made.inspect_err(|_| budget.give_back(1)).map_err(watch_error)?;
         let shared =
-            Arc::new(InotifyShared { tree: Mutex::new(tree), inotify, notes, cookies, budget });
+            Arc::new(InotifyShared { tree: Mutex::new(tree), inotify, hints, cookies, budget });
         let mut tree = shared.lock();
         shared.refresh(&mut tree);
         drop(tree);
 
         let (ended, alive) = io::pipe()?;
-        let eyes = Arc::clone(&shared);
+        let watcher = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("retake-watch".to_owned())
-            .spawn(move || eyes.run(&ended))?;
+            .spawn(move || watcher.run(&ended))?;
         Ok(Self { shared, alive: Some(alive), thread: Some(thread) })
     }
 }
@@ -108,7 +110,7 @@ impl Drop for InotifyWatcher {
     fn drop(&mut self) {
         self.alive = None;
         if let Some(thread) = self.thread.take() {
-            // `Alarm` has recorded a panic in the notes.
+            // `PanicGuard` has recorded a panic in the hints.
             let _ = thread.join();
         }
     }
@@ -120,15 +122,15 @@ impl WatchBackend for InotifyWatcher {
         if !tree.filter.set_rules(rules) {
             return;
         }
-        let came_into_sight = self.shared.refresh(&mut tree);
-        self.shared.notes.add_everything_if(came_into_sight);
+        let has_new_folders = self.shared.refresh(&mut tree);
+        self.shared.hints.add_everything_if(has_new_folders);
     }
 
     fn set_always_tracked(&self, paths: BTreeSet<ProjectPath>) {
         let mut tree = self.shared.lock();
         if tree.filter.set_always_tracked(paths) {
             self.shared.refresh(&mut tree);
-            self.shared.notes.add_everything_if(false);
+            self.shared.hints.add_everything_if(false);
         }
     }
 }
@@ -147,12 +149,12 @@ impl InotifyShared {
 
     /// Runs until the other end of the pipe is closed.
     fn run(&self, ended: &PipeReader) {
-        let alarm = PanicGuard { notes: &self.notes };
+        let guard = PanicGuard { hints: &self.hints };
         let why = match self.poll_events_until(ended) {
-            Ok(()) => return std::mem::forget(alarm),
+            Ok(()) => return std::mem::forget(guard),
             Err(errno) => io::Error::from(errno),
         };
-        self.notes.disable(format!("the system's reports cannot be read: {why}"));
+        self.hints.disable(format!("the system's reports cannot be read: {why}"));
     }
 
     fn poll_events_until(&self, ended: &PipeReader) -> Result<(), Errno> {
@@ -175,10 +177,10 @@ impl InotifyShared {
     /// Reads one buffer full of events.
     fn read_events(&self, reader: &mut Reader<'_, &OwnedFd>) -> Result<(), Errno> {
         let mut tree = self.lock();
-        let mut news = EventBatch::default();
+        let mut batch = EventBatch::default();
         loop {
             match reader.next() {
-                Ok(event) => self.handle_event(&mut tree, &event, &mut news),
+                Ok(event) => self.handle_event(&mut tree, &event, &mut batch),
                 Err(Errno::AGAIN | Errno::INTR) => break,
                 Err(errno) => return Err(errno),
             }
@@ -187,7 +189,7 @@ impl InotifyShared {
             }
         }
         self.publish_counts(&tree);
-        self.notes.add(news);
+        self.hints.add(batch);
         Ok(())
     }
 
@@ -195,47 +197,47 @@ impl InotifyShared {
         &self,
         tree: &mut WatchTree,
         event: &inotify::Event<'_>,
-        news: &mut EventBatch,
+        batch: &mut EventBatch,
     ) {
         let (wd, what) = (event.wd(), event.events());
         if what.contains(ReadFlags::QUEUE_OVERFLOW) {
-            return self.overflow(tree, news);
+            return self.overflow(tree, batch);
         }
         let name = event.file_name().map(std::ffi::CStr::to_bytes);
         let is_lost = what.intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT);
         match name {
             _ if wd == self.cookies && is_lost => {
-                self.notes.disable("the watcher's own folder was removed; start it again".into());
+                self.hints.disable("the watcher's own folder was removed; start it again".into());
             }
             Some(name) if wd == self.cookies => {
-                news.cookie = news.cookie.max(cookie::cookie_number(name).unwrap_or_default());
+                batch.cookie = batch.cookie.max(cookie::cookie_number(name).unwrap_or_default());
             }
             Some(name) => match tree.resolve_event(wd, name, what.contains(ReadFlags::ISDIR)) {
                 EventTarget::Nothing => {}
-                EventTarget::Ignored(path) => news.ignored.push(path),
-                EventTarget::Rules => news.everything = true,
-                EventTarget::Path(path) => news.paths.push(path),
+                EventTarget::Ignored(path) => batch.ignored.push(path),
+                EventTarget::Rules => batch.everything = true,
+                EventTarget::Path(path) => batch.paths.push(path),
             },
             None if wd == tree.root() && is_lost => {
-                self.notes.disable("the project folder was unmounted".into());
+                self.hints.disable("the project folder was unmounted".into());
             }
             // Moved, or its permissions changed, which may let us see more.
             None if wd == tree.root() => {
                 self.refresh(tree);
-                news.everything = true;
+                batch.everything = true;
             }
-            None if is_lost => news.paths.extend(tree.handle_lost_watch(wd)),
+            None if is_lost => batch.paths.extend(tree.handle_lost_watch(wd)),
             // Its own attributes: the watch of the folder above reports them, too.
             None => {}
         }
     }
 
     /// Events were lost, and with them perhaps that folders came or went.
-    fn overflow(&self, tree: &mut WatchTree, news: &mut EventBatch) {
+    fn overflow(&self, tree: &mut WatchTree, batch: &mut EventBatch) {
         tracing::warn!("too many changes at once for the watcher; catching up");
-        news.overflows += 1;
+        batch.overflows += 1;
         self.refresh(tree);
-        news.everything = true;
+        batch.everything = true;
     }
 
     /// Refreshes the watches of all folders; returns `true` if new ones were added. If the root
@@ -244,7 +246,7 @@ impl InotifyShared {
         let met = tree.refresh();
         if let Some(errno) = met.root_error {
             let error = io::Error::from(errno);
-            self.notes.disable(format!("the project folder cannot be listed: {error}"));
+            self.hints.disable(format!("the project folder cannot be listed: {error}"));
         }
         self.publish_counts(tree);
         met.new_folders
@@ -252,7 +254,7 @@ impl InotifyShared {
 
     /// Publishes the watched and polled counts.
     fn publish_counts(&self, tree: &WatchTree) {
-        let mut state = self.notes.lock();
+        let mut state = self.hints.lock();
         if state.unavailable_reason.is_some() {
             return;
         }
@@ -266,12 +268,12 @@ impl InotifyShared {
 /// Drop guard that disables the hints on a panic: a watcher that silently sees nothing would be
 /// worse than none.
 struct PanicGuard<'a> {
-    notes: &'a HintBuffer,
+    hints: &'a HintBuffer,
 }
 
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
-        self.notes.disable("the watcher failed; start it again".into());
+        self.hints.disable("the watcher failed; start it again".into());
     }
 }
 
@@ -315,14 +317,14 @@ mod tests {
 
     #[test]
     fn a_panic_is_told() {
-        let notes = Arc::new(HintBuffer::default());
-        let inside = Arc::clone(&notes);
+        let hints = Arc::new(HintBuffer::default());
+        let inside = Arc::clone(&hints);
         let thread = std::thread::spawn(move || {
-            let _alarm = PanicGuard { notes: &inside };
+            let _guard = PanicGuard { hints: &inside };
             panic!("on purpose");
         });
         assert!(thread.join().is_err());
-        assert!(notes.lock().unavailable_reason.is_some());
+        assert!(hints.lock().unavailable_reason.is_some());
     }
 
     #[test]
@@ -331,19 +333,19 @@ mod tests {
         let inotify = || Arc::new(inotify::init(CreateFlags::CLOEXEC).unwrap());
         let workspace = crate::Workspace::open(temp.path()).unwrap();
         let budget = WatchBudget::new(2);
-        let sieve = EventFilter::new(&RuleSources::default());
-        let tree = WatchTree::new(workspace, inotify(), budget.clone(), sieve).unwrap();
+        let filter = EventFilter::new(&RuleSources::default());
+        let tree = WatchTree::new(workspace, inotify(), budget.clone(), filter).unwrap();
         let shared = InotifyShared {
             tree: Mutex::new(tree),
             // Reading it gives nothing, which inotify never does.
             inotify: Arc::new(std::fs::File::open("/dev/null").unwrap().into()),
-            notes: Arc::default(),
+            hints: Arc::default(),
             cookies: 0,
             budget,
         };
         let (ended, _alive) = io::pipe().unwrap();
         shared.run(&ended);
-        let why = shared.notes.lock().unavailable_reason.clone().unwrap();
+        let why = shared.hints.lock().unavailable_reason.clone().unwrap();
         assert!(why.contains("cannot be read"), "{why}");
     }
 

@@ -1,10 +1,10 @@
 //! The file watcher: hints where to scan, never the truth.
 //!
 //! On Linux it is an event loop of our own on inotify (`linux`), elsewhere the crate notify
-//! (`foreign`).
+//! (`notify_backend`).
 //!
-//! Invariants: after [`Watch::settle`], the hint covers every earlier change of paths that
-//! the walk would visit; where that cannot be guaranteed it is [`Hint::Everything`].
+//! Invariants: after [`FileWatcher::flush`], the hint covers every earlier change of paths that
+//! the walk would visit; where that cannot be guaranteed it is [`ChangeHint::Everything`].
 //! Writes that the system does not report are the exception: those through a memory map until the
 //! file is closed, through a hard link in a folder that is not watched, and on other machines.
 
@@ -103,11 +103,11 @@ pub enum WatchError {
     },
 }
 
-/// A watcher backend: receives the changes and writes them into the notes.
+/// A watcher backend: receives the changes and writes them into the hints.
 trait WatchBackend: Send + Sync + std::fmt::Debug {
-    /// See [`Watch::set_rules`].
+    /// See [`FileWatcher::set_rules`].
     fn set_rules(&self, rules: &RuleSources);
-    /// See [`Watch::always`].
+    /// See [`FileWatcher::set_always_tracked`].
     fn set_always_tracked(&self, paths: BTreeSet<ProjectPath>);
 }
 
@@ -164,31 +164,31 @@ impl FileWatcher {
         let failed = |source| WatchError::System { root: root.to_owned(), source };
         let cookies = CookieFolder::open(cookies)
             .map_err(|source| WatchError::Cookies { folder: cookies.to_owned(), source })?;
-        let notes = Arc::new(HintBuffer::default());
-        let sight = BackendSetup {
+        let hints = Arc::new(HintBuffer::default());
+        let setup = BackendSetup {
             workspace: workspace.try_clone().map_err(failed)?,
             rules,
             cookies: cookies.folder(),
             budget,
-            hints: Arc::clone(&notes),
+            hints: Arc::clone(&hints),
         };
-        let eyes = match open(sight) {
-            Ok(eyes) => Some(eyes),
+        let backend = match open(setup) {
+            Ok(backend) => Some(backend),
             Err(WatchUnavailable::NotReported(why)) => {
-                notes.disable(why);
+                hints.disable(why);
                 None
             }
             Err(WatchUnavailable::Failed(source)) => return Err(failed(source)),
         };
-        notes.add_everything();
+        hints.add_everything();
         let workspace = workspace.try_clone().map_err(failed)?;
-        Ok(Self { backend: eyes, hints: notes, cookies, workspace })
+        Ok(Self { backend, hints, cookies, workspace })
     }
 
     /// Blocks until every change made before this call is in the hint.
     ///
-    /// On timeout (`patience`) or failure the hint becomes [`ChangeHint::Everything`].
-    pub fn flush(&self, patience: Duration) {
+    /// On timeout or failure the hint becomes [`ChangeHint::Everything`].
+    pub fn flush(&self, timeout: Duration) {
         if self.is_removed() {
             // There is no event: our descriptor keeps the folder alive, though no path leads to it.
             self.hints.disable("the project folder was removed".to_owned());
@@ -197,7 +197,7 @@ impl FileWatcher {
             return;
         }
         let settled = match self.cookies.create_cookie() {
-            Ok(number) => self.hints.wait_for_cookie(number, patience),
+            Ok(number) => self.hints.wait_for_cookie(number, timeout),
             Err(error) => {
                 let folder = self.cookies.folder().display();
                 tracing::warn!(%folder, %error, "the watcher cannot make a file");
@@ -237,8 +237,8 @@ impl FileWatcher {
     /// The hint becomes [`ChangeHint::Everything`] if watches were added, or if an event was dropped
     /// since the last [`FileWatcher::take_hint`] that may matter by the new rules.
     pub fn set_rules(&self, rules: &RuleSources) {
-        if let Some(eyes) = &self.backend {
-            eyes.set_rules(rules);
+        if let Some(backend) = &self.backend {
+            backend.set_rules(rules);
         }
     }
 
@@ -246,8 +246,8 @@ impl FileWatcher {
     ///
     /// Their folders are watched from now on; the caller has to scan them once after this call.
     pub fn set_always_tracked(&self, paths: BTreeSet<ProjectPath>) {
-        if let Some(eyes) = &self.backend {
-            eyes.set_always_tracked(paths);
+        if let Some(backend) = &self.backend {
+            backend.set_always_tracked(paths);
         }
     }
 
@@ -256,9 +256,9 @@ impl FileWatcher {
         self.hints.lock().pending()
     }
 
-    /// Blocks until the hint is not empty (`true`) or the timeout `patience` has elapsed.
-    pub fn wait_for_changes(&self, patience: Duration) -> bool {
-        self.hints.wait_for_pending(patience)
+    /// Blocks until the hint is not empty (`true`) or the timeout has elapsed.
+    pub fn wait_for_changes(&self, timeout: Duration) -> bool {
+        self.hints.wait_for_pending(timeout)
     }
 
     /// The extent and the state of the watching.

@@ -26,7 +26,7 @@ struct NotifyWatcher {
 
 impl std::fmt::Debug for NotifyWatcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reports").field("desk", &self.handler).finish_non_exhaustive()
+        f.debug_struct("NotifyWatcher").field("handler", &self.handler).finish_non_exhaustive()
     }
 }
 
@@ -35,22 +35,22 @@ impl std::fmt::Debug for NotifyWatcher {
 struct NotifyHandler {
     workspace: Workspace,
     cookies: PathBuf,
-    sieve: Mutex<EventFilter>,
-    notes: Arc<HintBuffer>,
+    filter: Mutex<EventFilter>,
+    hints: Arc<HintBuffer>,
 }
 
 /// Starts to watch the whole tree.
-pub(super) fn open(sight: BackendSetup<'_>) -> Result<Box<dyn WatchBackend>, WatchUnavailable> {
-    let BackendSetup { workspace, rules, cookies, budget: _, hints: notes } = sight;
+pub(super) fn open(setup: BackendSetup<'_>) -> Result<Box<dyn WatchBackend>, WatchUnavailable> {
+    let BackendSetup { workspace, rules, cookies, budget: _, hints } = setup;
     let root = workspace.root().to_owned();
-    let sieve = Mutex::new(EventFilter::new(rules));
-    let desk = Arc::new(NotifyHandler { workspace, cookies: cookies.to_owned(), sieve, notes });
-    let inbox = Arc::clone(&desk);
-    let mut watcher = notify::recommended_watcher(move |report| inbox.handle_event(report))
+    let filter = Mutex::new(EventFilter::new(rules));
+    let handler = Arc::new(NotifyHandler { workspace, cookies: cookies.to_owned(), filter, hints });
+    let receiver = Arc::clone(&handler);
+    let mut watcher = notify::recommended_watcher(move |report| receiver.handle_event(report))
         .map_err(backend_error)?;
-    watcher.watch(&desk.cookies, RecursiveMode::NonRecursive).map_err(backend_error)?;
+    watcher.watch(&handler.cookies, RecursiveMode::NonRecursive).map_err(backend_error)?;
     watcher.watch(&root, RecursiveMode::Recursive).map_err(backend_error)?;
-    Ok(Box::new(NotifyWatcher { handler: desk, _watcher: watcher }))
+    Ok(Box::new(NotifyWatcher { handler, _watcher: watcher }))
 }
 
 fn backend_error(error: notify::Error) -> WatchUnavailable {
@@ -67,71 +67,71 @@ impl WatchBackend for NotifyWatcher {
     fn set_rules(&self, rules: &RuleSources) {
         // No watch is added, since everything is reported; but events may have been dropped.
         if self.handler.lock().set_rules(rules) {
-            self.handler.notes.add_everything_if(false);
+            self.handler.hints.add_everything_if(false);
         }
     }
 
     fn set_always_tracked(&self, paths: BTreeSet<ProjectPath>) {
         if self.handler.lock().set_always_tracked(paths) {
-            self.handler.notes.add_everything_if(false);
+            self.handler.hints.add_everything_if(false);
         }
     }
 }
 
 impl NotifyHandler {
     fn lock(&self) -> MutexGuard<'_, EventFilter> {
-        self.sieve.lock().unwrap_or_else(PoisonError::into_inner)
+        self.filter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn handle_event(&self, report: notify::Result<notify::Event>) {
-        // Locked until the notes have it, so that a change of rules comes before or after.
-        let sieve = self.lock();
-        let mut news = EventBatch::default();
+        // Locked until the hints have it, so that a change of rules comes before or after.
+        let filter = self.lock();
+        let mut batch = EventBatch::default();
         match report {
             Ok(event) if event.need_rescan() => {
-                (news.everything, news.overflows) = (true, 1);
+                (batch.everything, batch.overflows) = (true, 1);
             }
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => return,
             Ok(event) => {
                 for path in &event.paths {
-                    self.handle_path(&sieve, path, event.kind, &mut news);
+                    self.handle_path(&filter, path, event.kind, &mut batch);
                 }
             }
             Err(error) => {
                 tracing::warn!(%error, "the watcher missed something");
-                news.everything = true;
+                batch.everything = true;
             }
         }
-        self.notes.add(news);
+        self.hints.add(batch);
     }
 
     fn handle_path(
         &self,
-        sieve: &EventFilter,
+        filter: &EventFilter,
         path: &Path,
         kind: EventKind,
-        news: &mut EventBatch,
+        batch: &mut EventBatch,
     ) {
         if let Ok(name) = path.strip_prefix(&self.cookies) {
             let number = cookie::cookie_number(name.as_os_str().as_bytes());
-            news.cookie = news.cookie.max(number.unwrap_or_default());
+            batch.cookie = batch.cookie.max(number.unwrap_or_default());
             return;
         }
         let relative = path.strip_prefix(self.workspace.root());
         let path = relative.ok().map(|path| ProjectPath::new(path.as_os_str().as_bytes()));
         // The root itself, or a path of which nothing is known.
         let Some(Ok(path)) = path else {
-            news.everything = true;
+            batch.everything = true;
             return;
         };
         if self.workspace.is_off_limits(&path) {
-            news.dropped = true;
+            batch.dropped = true;
         } else if path.file_name() == IGNORE_FILE {
-            news.everything = true;
-        } else if possible_kinds(kind).iter().any(|&is_dir| sieve.accepts_path(&path, is_dir)) {
-            news.paths.push(path);
+            batch.everything = true;
+        } else if possible_kinds(kind).iter().any(|&is_dir| filter.accepts_path(&path, is_dir)) {
+            batch.paths.push(path);
         } else {
-            news.ignored.push(path);
+            batch.ignored.push(path);
         }
     }
 }

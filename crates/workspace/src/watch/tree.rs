@@ -6,7 +6,7 @@
 //!
 //! Events describe the past; by the time they are read, the name may be another file,
 //! and an exchange of two folders is reported as two moves that contradict each other. So an
-//! event is only ever a reason to stat a name *now* ([`Tree::look_at`]). A later change
+//! event is only ever a reason to stat a name *now* ([`WatchTree::resolve_event`]). A later change
 //! has an event of its own, because the folder around it is watched.
 //!
 //! Invariant: the order is add watch → list → mark. A file created in a folder before it is watched
@@ -119,7 +119,7 @@ impl WatchTree {
         workspace: Workspace,
         inotify: Arc<OwnedFd>,
         budget: WatchBudget,
-        sieve: EventFilter,
+        filter: EventFilter,
     ) -> Result<Self, Errno> {
         if !budget.try_take() {
             return Err(Errno::NOSPC);
@@ -132,7 +132,7 @@ impl WatchTree {
         let node =
             WatchNode { place: None, standing: FolderStanding::Open, children: BTreeMap::new() };
         let nodes = HashMap::from([(root, node)]);
-        Ok(Self { workspace, inotify, budget, filter: sieve, nodes, root, polled: BTreeSet::new() })
+        Ok(Self { workspace, inotify, budget, filter, nodes, root, polled: BTreeSet::new() })
     }
 
     pub(crate) fn root(&self) -> WatchDescriptor {
@@ -179,15 +179,15 @@ impl WatchTree {
                 _ => EventTarget::Ignored(path),
             };
         }
-        let mut met = WatchTreeUpdate::default();
+        let mut update = WatchTreeUpdate::default();
         if let Some(standing) = self.filter.standing_below(&above, &path) {
             let place = Some(ParentLink { parent, name: name.into() });
             let task = WatchTask { place, path: path.as_bytes().to_vec(), standing };
-            met = self.watch_subtree(task, DescendInto::New);
+            update = self.watch_subtree(task, DescendInto::New);
         } else {
             self.unwatch_path(child, &path);
         }
-        if met.new_rules {
+        if update.new_rules {
             EventTarget::Rules
         } else if self.filter.accepts(&above, &path, true) {
             EventTarget::Path(path)
@@ -206,7 +206,7 @@ impl WatchTree {
 
     /// Watches a folder and those beneath it, breadth first.
     fn watch_subtree(&mut self, start: WatchTask, reach: DescendInto) -> WatchTreeUpdate {
-        let mut met = WatchTreeUpdate::default();
+        let mut update = WatchTreeUpdate::default();
         let mut waiting = VecDeque::from([start]);
         while let Some(task) = waiting.pop_front() {
             let known = self.node_at(task.place.as_ref());
@@ -214,26 +214,27 @@ impl WatchTree {
             match self.watch_and_list(&task, known) {
                 Ok((wd, folder)) => {
                     let is_new = known != Some(wd);
-                    met.new_folders |= is_new;
-                    met.new_rules |= is_new && folder.has(IGNORE_FILE);
-                    met.root_error = met.root_error.or(folder.error.filter(|_| path.is_none()));
+                    update.new_folders |= is_new;
+                    update.new_rules |= is_new && folder.has(IGNORE_FILE);
+                    update.root_error =
+                        update.root_error.or(folder.error.filter(|_| path.is_none()));
                     self.update_children(wd, &task, &folder, reach, &mut waiting);
                 }
                 Err(errno) => {
                     let Some(path) = path else {
-                        met.root_error = Some(errno);
+                        update.root_error = Some(errno);
                         break;
                     };
                     let was_polled = self.polled.contains(&path);
                     self.unwatch_path(known, &path);
                     if needs_polling(errno) {
-                        met.new_folders |= !was_polled;
+                        update.new_folders |= !was_polled;
                         self.polled.insert(path);
                     }
                 }
             }
         }
-        met
+        update
     }
 
     fn node_at(&self, place: Option<&ParentLink>) -> Option<WatchDescriptor> {

@@ -151,7 +151,7 @@ impl Workspace {
     }
 
     fn remove_folder(&self, folder: &ProjectPath) -> Result<(), WriteFault> {
-        let spot = self.open_target(folder, "remove").map_err(|error| error.why)?;
-        Ok(at::remove_folder(spot.at())?)
+        let target = self.open_target(folder, "remove").map_err(|error| error.why)?;
+        Ok(at::remove_folder(target.at())?)
     }
 }

@@ -28,8 +28,8 @@ impl Workspace {
                 return Ok(());
             }
             match stat_at(way.folder.fd.as_fd(), path.file_name()) {
-                Ok(thing) => {
-                    require_movable(thing)?;
+                Ok(entry) => {
+                    require_movable(entry)?;
                     check_movable(way.folder.fd.as_fd(), path.file_name())
                 }
                 Err(Errno::NOENT) => Ok(()),
@@ -42,25 +42,25 @@ impl Workspace {
     /// Gives a regular file another mode (the bits `0o7777`); it stays the
     /// same file with the same content and mtime.
     pub fn set_mode(&self, path: &ProjectPath, mode: u32) -> Result<(), WriteError> {
-        let spot = self.open_target(path, "change the mode of")?;
+        let target = self.open_target(path, "change the mode of")?;
         // Looked at before it is opened: opening a device can have effects.
-        require_regular(spot.stat()?).map_err(|why| spot.error(why))?;
-        let done = match self.safe_root.open_file(spot.at().folder, spot.at().name) {
+        require_regular(target.stat()?).map_err(|why| target.error(why))?;
+        let done = match self.safe_root.open_file(target.at().folder, target.at().name) {
             Ok(file) => set_mode_of(&file, mode),
             // A mode that shuts out even the owner must not be for ever.
-            Err(Errno::ACCESS) => self.set_mode_unopened(&spot, mode),
+            Err(Errno::ACCESS) => self.set_mode_unopened(&target, mode),
             Err(Errno::LOOP) => Err(WriteFault::NotAFile("symbolic link")),
             Err(errno) => Err(errno.into()),
         };
-        done.map_err(|why| spot.error(why))
+        done.map_err(|why| target.error(why))
     }
 
     /// Returns the hard link count of the regular file at `path`: with more than one,
     /// an exchange separates it from its other names.
     #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // the C types differ between systems
     pub fn link_count(&self, path: &ProjectPath) -> Option<u64> {
-        let spot = self.open_target(path, "look at").ok()?;
-        let stat = statat(spot.at().folder, spot.at().name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let target = self.open_target(path, "look at").ok()?;
+        let stat = statat(target.at().folder, target.at().name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         matches!(EntryStat::of(&stat), EntryStat::File(_)).then_some(stat.st_nlink as u64)
     }
 
@@ -68,8 +68,8 @@ impl Workspace {
     /// that is one.
     #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // the C types differ between systems
     pub fn shared_file(&self, path: &ProjectPath) -> Option<((u64, u64), u64)> {
-        let spot = self.open_target(path, "look at").ok()?;
-        let stat = statat(spot.at().folder, spot.at().name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let target = self.open_target(path, "look at").ok()?;
+        let stat = statat(target.at().folder, target.at().name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let names = stat.st_nlink as u64;
         let is_shared = matches!(EntryStat::of(&stat), EntryStat::File(_)) && names > 1;
         is_shared.then_some(((stat.st_dev as u64, stat.st_ino as u64), names))
@@ -81,12 +81,12 @@ impl Workspace {
     pub fn extended_attributes(&self, path: &ProjectPath) -> Vec<String> {
         /// Maximum bytes of the list that the system returns.
         const MAX_XATTR_LIST_BYTES: usize = 64 << 10;
-        let Ok(spot) = self.open_target(path, "look at") else { return Vec::new() };
+        let Ok(target) = self.open_target(path, "look at") else { return Vec::new() };
         // Looked at before it is opened: opening a device can have effects.
-        if !matches!(spot.stat(), Ok(EntryStat::File(_))) {
+        if !matches!(target.stat(), Ok(EntryStat::File(_))) {
             return Vec::new();
         }
-        let Ok(file) = self.safe_root.open_file(spot.at().folder, spot.at().name) else {
+        let Ok(file) = self.safe_root.open_file(target.at().folder, target.at().name) else {
             return Vec::new();
         };
         let mut list = vec![0; MAX_XATTR_LIST_BYTES];
@@ -98,7 +98,7 @@ impl Workspace {
     /// Elsewhere the system itself marks nearly every file.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     #[allow(clippy::unused_self, reason = "elsewhere it needs the root")]
-    pub fn attributes(&self, _: &ProjectPath) -> Vec<String> {
+    pub fn extended_attributes(&self, _: &ProjectPath) -> Vec<String> {
         Vec::new()
     }
 
@@ -109,16 +109,16 @@ impl Workspace {
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn set_mode_unopened(&self, spot: &WriteTarget<'_>, mode: u32) -> Result<(), WriteFault> {
-        let located = self.safe_root.open_path_only(spot.at().folder, spot.at().name)?;
+    fn set_mode_unopened(&self, target: &WriteTarget<'_>, mode: u32) -> Result<(), WriteFault> {
+        let located = self.safe_root.open_path_only(target.at().folder, target.at().name)?;
         require_regular(EntryStat::of(&fstat(&located)?))?;
         Ok(at::set_mode_located(located.as_fd(), mode)?)
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     #[allow(clippy::unused_self, reason = "elsewhere it needs the root")]
-    fn set_mode_unopened(&self, spot: &WriteTarget<'_>, mode: u32) -> Result<(), WriteFault> {
-        Ok(at::set_mode_named(spot.at(), mode)?)
+    fn set_mode_unopened(&self, target: &WriteTarget<'_>, mode: u32) -> Result<(), WriteFault> {
+        Ok(at::set_mode_named(target.at(), mode)?)
     }
 }
 
@@ -134,10 +134,10 @@ fn set_mode_of(file: &OwnedFd, mode: u32) -> Result<(), WriteFault> {
     Ok(at::set_mode(file.as_fd(), mode)?)
 }
 
-fn require_regular(thing: EntryStat) -> Result<(), WriteFault> {
-    match thing {
+fn require_regular(entry: EntryStat) -> Result<(), WriteFault> {
+    match entry {
         EntryStat::Link(_) => Err(WriteFault::NotAFile("symbolic link")),
-        thing => require_movable(thing).map(drop),
+        entry => require_movable(entry).map(drop),
     }
 }
 
@@ -186,14 +186,14 @@ fn move_blockers(folder: BorrowedFd<'_>, name: &[u8]) -> Result<MoveBlockers, Er
 }
 
 #[cfg(target_vendor = "apple")]
-fn marks(folder: BorrowedFd<'_>, name: &[u8]) -> Result<MoveBlockers, Errno> {
+fn move_blockers(folder: BorrowedFd<'_>, name: &[u8]) -> Result<MoveBlockers, Errno> {
     /// The flags `UF_` and `SF_`, `IMMUTABLE` and `APPEND`.
-    const FIXED: u32 = 0x0006_0006;
+    const IMMUTABLE_FLAGS: u32 = 0x0006_0006;
     let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(MoveBlockers { fixed: found.st_flags & FIXED != 0, mounted: false })
+    Ok(MoveBlockers { fixed: found.st_flags & IMMUTABLE_FLAGS != 0, mounted: false })
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn marks(_: BorrowedFd<'_>, _: &[u8]) -> Result<MoveBlockers, Errno> {
+fn move_blockers(_: BorrowedFd<'_>, _: &[u8]) -> Result<MoveBlockers, Errno> {
     Ok(MoveBlockers { fixed: false, mounted: false })
 }

@@ -15,7 +15,7 @@ use super::name::temp_name;
 use super::target::WriteTarget;
 use super::{WriteError, WriteFault};
 use crate::Workspace;
-use crate::safe_open::PATH_LIMIT;
+use crate::safe_open::MAX_PATH_BYTES;
 use crate::stat::EntryStat;
 
 /// Maximum number of files or folders that are synced one by one; above, syncing the
@@ -55,7 +55,7 @@ impl Workspace {
             let mut folder = self.deepest_folder(path)?.path;
             while let Some(inside) = folder {
                 // One more byte for the spare's name.
-                if inside.as_bytes().len() + 1 + name.len() + 1 < PATH_LIMIT {
+                if inside.as_bytes().len() + 1 + name.len() + 1 < MAX_PATH_BYTES {
                     return inside.child(&name).map_err(|_| WriteFault::NotATemp);
                 }
                 folder = inside.parent();
@@ -77,10 +77,10 @@ impl Workspace {
         mode: u32,
         fill: ContentWriter<'_>,
     ) -> Result<StagedFile, WriteError> {
-        let spot = self.open_temp_target(temp, "write")?;
+        let target = self.open_temp_target(temp, "write")?;
         match kind {
-            FileKind::File => stage_file(&spot, mode, fill),
-            FileKind::Link => stage_link(&spot, fill),
+            FileKind::File => stage_file(&target, mode, fill),
+            FileKind::Link => stage_link(&target, fill),
         }
     }
 
@@ -93,9 +93,9 @@ impl Workspace {
             return done.map_err(|error| WriteFault::from(error).at(&staged[0].temp, ACT));
         }
         for one in staged.iter().filter(|one| one.kind == FileKind::File && !one.synced) {
-            let spot = self.open_temp_target(&one.temp, ACT)?;
-            let file = self.open_staged(&spot, one.inode).map_err(|why| spot.error(why))?;
-            at::sync(file).map_err(|error| spot.error(error))?;
+            let target = self.open_temp_target(&one.temp, ACT)?;
+            let file = self.open_staged(&target, one.inode).map_err(|why| target.error(why))?;
+            at::sync(file).map_err(|error| target.error(error))?;
         }
         // A link cannot be opened; it becomes durable with its name.
         let links: BTreeSet<_> =
@@ -117,18 +117,18 @@ impl Workspace {
             return done.map_err(|error| WriteFault::from(error).at(paths[0], ACT));
         }
         for path in paths {
-            let spot = self.open_target(path, ACT)?;
-            let done = match self.safe_root.open_file(spot.at().folder, spot.at().name) {
+            let target = self.open_target(path, ACT)?;
+            let done = match self.safe_root.open_file(target.at().folder, target.at().name) {
                 Ok(file) => at::sync(file).map_err(WriteFault::from),
                 Err(errno) => self.sync_unreadable(errno),
             };
-            done.map_err(|why| spot.error(why))?;
+            done.map_err(|why| target.error(why))?;
         }
         Ok(())
     }
 
-    fn open_staged(&self, spot: &WriteTarget<'_>, inode: u64) -> Result<OwnedFd, WriteFault> {
-        let at = spot.at();
+    fn open_staged(&self, target: &WriteTarget<'_>, inode: u64) -> Result<OwnedFd, WriteFault> {
+        let at = target.at();
         let file = self.safe_root.open_file(at.folder, at.name)?;
         match EntryStat::of(&rustix::fs::fstat(&file)?) {
             EntryStat::File(stat) if stat.inode == inode => Ok(file),
@@ -157,21 +157,21 @@ fn forwards_syncfs(root: BorrowedFd<'_>) -> bool {
 }
 
 fn stage_file(
-    spot: &WriteTarget<'_>,
+    target: &WriteTarget<'_>,
     mode: u32,
     fill: ContentWriter<'_>,
 ) -> Result<StagedFile, WriteError> {
-    let opened = at::create(spot.at()).map_err(|error| spot.error(error))?;
-    fill_temp(spot, &opened, mode, fill).map_err(|why| {
-        if let Err(error) = at::unlink(spot.at()) {
-            tracing::warn!(temp = %spot.path, %error, "an incomplete temp stays behind");
+    let opened = at::create(target.at()).map_err(|error| target.error(error))?;
+    fill_temp(target, &opened, mode, fill).map_err(|why| {
+        if let Err(error) = at::unlink(target.at()) {
+            tracing::warn!(temp = %target.path, %error, "an incomplete temp stays behind");
         }
-        spot.error(why)
+        target.error(why)
     })
 }
 
 fn fill_temp(
-    spot: &WriteTarget<'_>,
+    target: &WriteTarget<'_>,
     opened: &OwnedFd,
     mode: u32,
     fill: ContentWriter<'_>,
@@ -186,7 +186,7 @@ fn fill_temp(
     }
     #[allow(clippy::unnecessary_cast)] // the C type differs between systems
     let inode = rustix::fs::fstat(opened)?.st_ino as u64;
-    let temp = spot.path.clone();
+    let temp = target.path.clone();
     Ok(StagedFile { temp, kind: FileKind::File, inode, synced: unreadable })
 }
 
@@ -203,16 +203,16 @@ fn write_content(opened: BorrowedFd<'_>, fill: ContentWriter<'_>) -> Result<(), 
     }
 }
 
-fn stage_link(spot: &WriteTarget<'_>, fill: ContentWriter<'_>) -> Result<StagedFile, WriteError> {
-    let mut target = Vec::new();
-    fill(&mut target).map_err(|error| spot.error(WriteFault::Filled(error)))?;
-    if target.is_empty() || target.contains(&0) {
+fn stage_link(target: &WriteTarget<'_>, fill: ContentWriter<'_>) -> Result<StagedFile, WriteError> {
+    let mut link_text = Vec::new();
+    fill(&mut link_text).map_err(|error| target.error(WriteFault::Filled(error)))?;
+    if link_text.is_empty() || link_text.contains(&0) {
         let error = io::Error::new(io::ErrorKind::InvalidData, "no link has such a target");
-        return Err(spot.error(WriteFault::Filled(error)));
+        return Err(target.error(WriteFault::Filled(error)));
     }
-    at::symlink(&target, spot.at()).map_err(|error| spot.error(error))?;
-    let inode = spot.file_or_link()?.inode;
-    Ok(StagedFile { temp: spot.path.clone(), kind: FileKind::Link, inode, synced: false })
+    at::symlink(&link_text, target.at()).map_err(|error| target.error(error))?;
+    let inode = target.file_or_link()?.inode;
+    Ok(StagedFile { temp: target.path.clone(), kind: FileKind::Link, inode, synced: false })
 }
 
 /// Writes to the temp, and remembers an error as the file's own.

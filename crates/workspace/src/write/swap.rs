@@ -6,7 +6,7 @@
 //! never a path: a concurrent write of another process there must not be
 //! lost. The price is that a path is absent between two moves; a kill there
 //! leaves its file under the spare's name, and
-//! [`Workspace::settle_exchange`] repairs it.
+//! [`Workspace::finish_exchange`] repairs it.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -146,9 +146,9 @@ impl Workspace {
     /// gone is fine.
     pub fn remove_temp(&self, temp: &ProjectPath) -> Result<(), WriteError> {
         let remove = || {
-            let spot = self.open_temp_target(temp, "remove")?;
-            spot.file_or_link()?;
-            at::unlink(spot.at()).map_err(|error| spot.error(error))
+            let target = self.open_temp_target(temp, "remove")?;
+            target.file_or_link()?;
+            at::unlink(target.at()).map_err(|error| target.error(error))
         };
         match remove() {
             Err(error) if matches!(error.why, WriteFault::Gone) => Ok(()),

@@ -1,6 +1,6 @@
 //! The target of a write: its folder, opened again for every operation, or what blocks it.
 //!
-//! Invariant: every write of this crate starts from a [`Spot`], and no `Spot`
+//! Invariant: every write of this crate starts from a [`WriteTarget`], and no `WriteTarget`
 //! exists for a path that is off limits or lies behind a link or mount.
 
 use std::os::fd::AsFd as _;
@@ -13,7 +13,7 @@ use super::name::is_temp_name;
 use super::{WriteError, WriteFault};
 use crate::Workspace;
 use crate::folder::may_be_git;
-use crate::safe_open::{FolderAccess, OpenFolder, PATH_LIMIT, stat_at};
+use crate::safe_open::{FolderAccess, MAX_PATH_BYTES, OpenFolder, stat_at};
 use crate::stat::{EntryStat, FileStat};
 
 /// Maximum bytes of a name on any common file system.
@@ -53,8 +53,8 @@ impl WriteTarget<'_> {
 }
 
 /// Folders and special files stay where they are.
-pub(super) fn require_movable(thing: EntryStat) -> Result<FileStat, WriteFault> {
-    match thing {
+pub(super) fn require_movable(entry: EntryStat) -> Result<FileStat, WriteFault> {
+    match entry {
         EntryStat::File(stat) | EntryStat::Link(stat) => Ok(stat),
         EntryStat::Folder => Err(WriteFault::NotAFile("folder")),
         EntryStat::Special(what) => Err(WriteFault::NotAFile(what)),
@@ -73,7 +73,7 @@ impl Workspace {
         Ok(WriteTarget { folder, path, act })
     }
 
-    /// Like [`Self::reach`] for a temp: nothing else may be staged, displaced to or removed.
+    /// Like [`Self::open_target`] for a temp: nothing else may be staged, displaced to or removed.
     pub(super) fn open_temp_target<'p>(
         &self,
         temp: &'p ProjectPath,
@@ -104,7 +104,7 @@ impl Workspace {
         {
             return Err(WriteFault::OffLimits);
         }
-        let too_long = path.as_bytes().len() >= PATH_LIMIT
+        let too_long = path.as_bytes().len() >= MAX_PATH_BYTES
             || path.components().any(|name| name.len() > MAX_NAME_BYTES);
         if too_long { Err(WriteFault::NameTooLong) } else { Ok(()) }
     }
@@ -116,7 +116,7 @@ impl Workspace {
             let opened = self.safe_root.open_folder(path.as_bytes(), FolderAccess::Traverse);
             opened.is_ok_and(|folder| self.is_own(folder.id))
         };
-        self.has_own()
+        self.has_own_folder()
             && std::iter::successors(Some(path.clone()), ProjectPath::parent)
                 .any(|folder| is_own(&folder))
     }

@@ -103,7 +103,7 @@ impl<'t> HandlerPosition<'t> {
         &self,
         text: &str,
         root: &Object<'_>,
-        kept: &PreexistingKeys,
+        preexisting: &PreexistingKeys,
     ) -> String {
         let free = |inner: Range, outer: Range| {
             !has_comment(&text[outer.start..inner.start])
@@ -115,12 +115,12 @@ impl<'t> HandlerPosition<'t> {
         {
             return JsonContainer::from(handlers).remove(text, self.handler_at);
         }
-        let stays = kept.events.contains(self.event.name.as_str());
+        let stays = preexisting.events.contains(self.event.name.as_str());
         if self.list.elements.len() > 1 || stays || !free(group, self.event.range) {
             return JsonContainer::from(self.list).remove(text, self.group_at);
         }
         let hooks = root.properties[self.hooks_at].range;
-        if self.hooks.properties.len() > 1 || kept.hooks || !free(self.event.range, hooks) {
+        if self.hooks.properties.len() > 1 || preexisting.hooks || !free(self.event.range, hooks) {
             return JsonContainer::from(self.hooks).remove(text, self.event_at);
         }
         JsonContainer::from(root).remove(text, self.hooks_at)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use retake_engine::Project;
-use retake_engine::model::{LineSpan, ProjectPath};
+use retake_engine::model::{ErrorCode, LineSpan, ProjectPath};
 use retake_service::documents::MarkedFiles;
 use retake_service::request::MarkSeen;
 
@@ -47,7 +47,9 @@ fn parse_file(
     };
     let Some(placed) = context.resolve_path(project, &path)? else {
         let message = format!("{} is the project itself, not a file", path.display());
-        return Err(ApiError::new("no_file", message, "name the files that were seen").into());
+        return Err(
+            ApiError::new(ErrorCode::NoFile, message, "name the files that were seen").into()
+        );
     };
     Ok((placed, lines))
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
+use retake_engine::model::ErrorCode;
 use retake_engine::{MetadataImport, TaskMetadata};
 use retake_service::documents::ContextImported;
 use retake_service::request::ImportContext;
@@ -66,7 +67,7 @@ fn read_metadata(path: &Path) -> Result<TaskMetadata, ApiError> {
     let bad = |reason: &dyn std::fmt::Display| {
         let message = format!("nothing was taken in from {}: {reason}", path.display());
         let hint = "the file is as it was; correct it, or export it again";
-        ApiError::new("bad_metadata", message, hint)
+        ApiError::new(ErrorCode::BadMetadata, message, hint)
     };
     let bytes = fs::read(path).map_err(|error| bad(&error))?;
     TaskMetadata::from_json(&bytes).map_err(|error| bad(&error))

@@ -6,7 +6,7 @@ mod show;
 
 use anyhow::Result;
 use retake_engine::Project;
-use retake_engine::model::{AgentId, DialogId, MAIN_AGENT};
+use retake_engine::model::{AgentId, DialogId, ErrorCode, MAIN_AGENT};
 
 use crate::args::{ContextAgentArgs, ContextArgs, ContextCommand};
 use crate::context::{CommandContext, Exit, dialog_or_latest};
@@ -37,7 +37,7 @@ fn find_agent(project: &Project, dialog: &DialogId, name: &str) -> Result<AgentI
     match agents.find(|agent| agent.id.0 == name) {
         Some(agent) => Ok(agent.id),
         None => Err(ApiError::new(
-            "unknown_agent",
+            ErrorCode::UnknownAgent,
             format!("dialog {dialog} has no agent '{name}'"),
             "`retake dialogs` lists the agents of each dialog",
         )

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use retake_engine::model::ErrorCode;
 use retake_engine::settings::Settings;
 use retake_server::http::TokenScope;
 use retake_server::{CallError, ConnectError, Daemon, DaemonClient, DaemonStatus, RunFolder};
@@ -86,7 +87,9 @@ fn start(context: &CommandContext, options: DaemonRunArgs) -> Result<Exit> {
     let home = context.retake.folder();
     if let Some(pid) = RunFolder::in_home(home).owner() {
         let message = format!("the daemon runs already: process {pid}");
-        return Err(ApiError::new("daemon_runs", message, "`retake daemon stop` ends it").into());
+        return Err(
+            ApiError::new(ErrorCode::DaemonRuns, message, "`retake daemon stop` ends it").into()
+        );
     }
     let mut child = start_detached(home, options.idle_seconds).context("it cannot be started")?;
     let until = Instant::now() + START_STOP_TIMEOUT;
@@ -100,7 +103,7 @@ fn start(context: &CommandContext, options: DaemonRunArgs) -> Result<Exit> {
             let log = RunFolder::in_home(home).log_path();
             let message = "the daemon does not answer after its start".to_owned();
             let hint = format!("see {}; commands work without it", log.display());
-            return Err(ApiError::new("daemon", message, hint).into());
+            return Err(ApiError::new(ErrorCode::Daemon, message, hint).into());
         }
         thread::sleep(POLL_INTERVAL);
     }
@@ -127,7 +130,12 @@ fn stop(context: &CommandContext) -> Result<Exit> {
         Err(ConnectError::Older(_)) => {}
         Err(ConnectError::Newer(newer)) => {
             let message = format!("the daemon, process {pid}, is of the newer {}", newer.version);
-            return Err(ApiError::new("daemon_newer", message, "stop it with that version").into());
+            return Err(ApiError::new(
+                ErrorCode::DaemonNewer,
+                message,
+                "stop it with that version",
+            )
+            .into());
         }
         Err(ConnectError::Absent | ConnectError::TimedOut) => return Err(hung_failure(pid).into()),
     }
@@ -159,7 +167,7 @@ fn status(context: &CommandContext) -> Result<Exit> {
 /// Prints a one-time code with which a browser, or another program, logs in.
 fn print_code(context: &CommandContext, options: DaemonCodeArgs) -> Result<Exit> {
     let client = DaemonClient::connect(context.retake.folder()).map_err(|_| {
-        ApiError::new("no_daemon", "no daemon answers", "`retake daemon start` starts one")
+        ApiError::new(ErrorCode::NoDaemon, "no daemon answers", "`retake daemon start` starts one")
     })?;
     let scope = if options.agent { TokenScope::Agent } else { TokenScope::Human };
     let made = map_unanswered(client.create_code(scope))?;
@@ -184,7 +192,11 @@ fn report_not_running(context: &CommandContext) -> Result<Exit> {
 
 fn hung_failure(pid: u32) -> ApiError {
     let message = format!("the daemon, process {pid}, does not answer");
-    ApiError::new("daemon_hung", message, format!("`kill -9 {pid}` ends it, and loses nothing"))
+    ApiError::new(
+        ErrorCode::DaemonHung,
+        message,
+        format!("`kill -9 {pid}` ends it, and loses nothing"),
+    )
 }
 
 fn map_unanswered<T>(answer: Result<T, CallError>) -> Result<T, ApiError> {
@@ -192,7 +204,7 @@ fn map_unanswered<T>(answer: Result<T, CallError>) -> Result<T, ApiError> {
         CallError::Failed(failure) => failure,
         CallError::Lost(pid) => hung_failure(pid),
         CallError::NotDone => {
-            ApiError::new("daemon", "the daemon went away", "see `retake daemon status`")
+            ApiError::new(ErrorCode::Daemon, "the daemon went away", "see `retake daemon status`")
         }
     })
 }

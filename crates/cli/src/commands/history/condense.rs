@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
+use retake_engine::model::ErrorCode;
 use retake_engine::{CondenseMethod, CondenseOutcome, CondensePlan};
 use retake_service::documents::{CondensedHistory, ConversationView};
 use retake_service::summary::HttpSummariser;
@@ -72,7 +73,7 @@ fn confirm_upload(plan: &CondensePlan, url: &str) -> Result<bool> {
     let question = format!("Send {} to {url}?", describe_subject(plan));
     if !is_interactive() {
         return Err(ApiError::new(
-            "needs_yes",
+            ErrorCode::NeedsYes,
             format!("there is nobody to ask: {question}"),
             "look at it with --dry-run, then pass --yes",
         )

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use retake_engine::model::AgentRef;
 use retake_service::Masking;
 use retake_service::history::{ExportOptions, export};
 use serde_json::json;
@@ -22,7 +23,7 @@ pub(super) fn run(context: &CommandContext, options: &HistoryExportArgs) -> Resu
         masking: Masking::Off,
         at: context.now(),
     };
-    let text = export(&project, (&dialog, &agent), how)?;
+    let text = export(&project, AgentRef { dialog: &dialog, agent: &agent }, how)?;
     let Some(path) = &options.output else {
         context.out.bytes(text.as_bytes())?;
         return Ok(Exit::Done);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use retake_agents::history::{HistoryFormat, ReadProblem};
-use retake_engine::model::DialogId;
+use retake_engine::model::{DialogId, ErrorCode};
 use retake_service::documents::ImportedHistory;
 use retake_service::history::{
     ParsedConversation, is_database, opencode_session, opencode_sessions,
@@ -121,7 +121,7 @@ impl ImportSource {
             let message = format!("{} has no conversation", folder.display());
             let hint =
                 format!("name a file, or a folder with {API_HISTORY_FILE} or {UI_MESSAGES_FILE}");
-            return Err(ApiError::new("no_history", message, hint));
+            return Err(ApiError::new(ErrorCode::NoHistory, message, hint));
         }
         let task = folder.file_name().and_then(OsStr::to_str).map(str::to_owned);
         let (named, messages) = (folder.to_owned(), new.or_else(|| old.clone()));
@@ -195,7 +195,7 @@ fn read_conversation(
     let name = path.display().to_string();
     let cannot = |error: &std::io::Error| {
         let message = format!("cannot read {name}: {error}");
-        ApiError::new("unreadable_history", message, "name a file, or the folder of a task")
+        ApiError::new(ErrorCode::UnreadableHistory, message, "name a file, or the folder of a task")
     };
     let known = fs::metadata(path).map_err(|error| cannot(&error))?;
     if !known.is_file() {
@@ -230,7 +230,7 @@ fn read_from_database(path: &Path, dialog: Option<&str>) -> Result<String, ApiEr
         .map(|session| format!("\n  {}  {}  {}", session.id, session.directory, session.title));
     let count = plural(sessions.len() as u64, "conversation", "conversations");
     let message = format!("{} has {count}:{}", path.display(), lines.collect::<String>());
-    Err(ApiError::new("needs_dialog", message, "name one of them with --dialog"))
+    Err(ApiError::new(ErrorCode::NeedsDialog, message, "name one of them with --dialog"))
 }
 
 /// The dialog that a conversation belongs to.
@@ -242,6 +242,6 @@ fn target_dialog(
     let named = options.dialog.clone().or_else(|| found.conversation.dialog.clone());
     named.or_else(|| source.task.clone()).map(DialogId).ok_or_else(|| {
         let message = format!("{} does not say which dialog it is of", source.named.display());
-        ApiError::new("needs_dialog", message, "name it with --dialog; it may be a new one")
+        ApiError::new(ErrorCode::NeedsDialog, message, "name it with --dialog; it may be a new one")
     })
 }

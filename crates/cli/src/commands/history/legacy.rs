@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use retake_agents::history::{self as forms, Conversation, HistoryFormat};
 use retake_engine::Project;
-use retake_engine::model::{Millis, ModelMessage};
+use retake_engine::model::{ErrorCode, Millis, ModelMessage};
 use retake_seam::fs::{StagedPermissions, StagedReplacement};
 use retake_service::history::begins_with;
 use retake_service::request::ImportHistory;
@@ -33,7 +33,11 @@ pub(super) fn migrate(
 ) -> Result<PathBuf> {
     let left = |why: String| {
         let message = format!("{} is left as it is: {why}", old.display());
-        ApiError::new("not_migrated", message, "its messages are on record; import it again")
+        ApiError::new(
+            ErrorCode::NotMigrated,
+            message,
+            "its messages are on record; import it again",
+        )
     };
     let log = project.model_log(&imported.dialog, &imported.agent)?;
     if !begins_with(&log, &conversation.messages) {

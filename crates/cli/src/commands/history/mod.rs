@@ -8,7 +8,7 @@ mod show;
 
 use anyhow::Result;
 use retake_engine::Project;
-use retake_engine::model::{AgentId, DialogId};
+use retake_engine::model::{AgentId, DialogId, ErrorCode};
 use retake_service::documents::agent_or_main;
 
 use crate::args::{ConversationArgs, HistoryArgs, HistoryCommand};
@@ -40,7 +40,7 @@ fn resolve_conversation(
         return Ok((dialog, agent));
     }
     Err(ApiError::new(
-        "unknown_agent",
+        ErrorCode::UnknownAgent,
         format!("dialog {dialog} has no agent '{agent}'"),
         "`retake dialogs` lists the agents of each dialog",
     )

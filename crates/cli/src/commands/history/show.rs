@@ -28,13 +28,13 @@ const MAX_MESSAGE_LINES: usize = 6;
 pub(super) fn run(context: &CommandContext, options: &HistoryShowArgs) -> Result<Exit> {
     let project = context.open()?;
     let (dialog, agent) = resolve_conversation(&project, &options.conversation)?;
-    let agent = AgentRef { dialog: &dialog, agent: &agent };
+    let of = AgentRef { dialog: &dialog, agent: &agent };
     if options.views {
-        show_views(context, &project, agent)
+        show_views(context, &project, of)
     } else if options.model {
-        show_model_history(context, &project, agent, options)
+        show_model_history(context, &project, of, options)
     } else {
-        show_messages(context, &project, agent, options)
+        show_messages(context, &project, of, options)
     }
 }
 
@@ -50,9 +50,10 @@ struct ShownMessage {
 fn show_messages(
     context: &CommandContext,
     project: &Project,
-    AgentRef { dialog, agent }: AgentRef<'_>,
+    of: AgentRef<'_>,
     options: &HistoryShowArgs,
 ) -> Result<Exit> {
+    let AgentRef { dialog, agent } = of;
     let is_main = agent.0 == MAIN_AGENT;
     if context.json && is_main {
         let page = HistoryPage { cursor: None, limit: options.limit, whole: options.whole };
@@ -174,17 +175,17 @@ fn imported_messages(
 fn show_model_history(
     context: &CommandContext,
     project: &Project,
-    agent: AgentRef<'_>,
+    of: AgentRef<'_>,
     options: &HistoryShowArgs,
 ) -> Result<Exit> {
     let page = ModelPage { whole: options.whole, cursor: None, limit: options.limit };
-    let history = ModelHistory::read(project, (agent.dialog, agent.agent), page, Masking::Off)?;
+    let history = ModelHistory::read(project, of, page, Masking::Off)?;
     if context.json {
         context.out.json(&history)?;
         return Ok(Exit::Done);
     }
     if history.messages.is_empty() {
-        let dialog = short_id(&agent.dialog.0);
+        let dialog = short_id(&of.dialog.0);
         context.out.text(&format!("What the model got in dialog {dialog} is not on record.\n"))?;
         return Ok(Exit::Done);
     }

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Result;
+use retake_engine::model::ErrorCode;
 use retake_engine::settings::{SETTINGS_FILE_NAME, Settings};
 use toml_edit::{DocumentMut, Item, Table, value};
 
@@ -37,7 +38,7 @@ fn write(home: &Path, autostart: bool) -> Result<(), ApiError> {
     let path = home.join(SETTINGS_FILE_NAME);
     let cannot = |why: String| {
         let message = format!("{} is left as it is: {why}", path.display());
-        ApiError::new("settings", message, "correct it, see docs/settings.md")
+        ApiError::new(ErrorCode::Settings, message, "correct it, see docs/settings.md")
     };
     let text = match std::fs::read_to_string(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),

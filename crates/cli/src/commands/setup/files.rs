@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use retake_engine::model::ErrorCode;
 use retake_seam::fs::{
     StagedPermissions, StagedReplacement, create_folder, remove_empty_folder, remove_file,
 };
@@ -27,8 +28,9 @@ pub(super) enum WriteAttempt {
 /// Reads a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<String>, ApiError> {
     let Some(bytes) = read_bytes(path)? else { return Ok(None) };
-    let text = String::from_utf8(bytes)
-        .map_err(|_| left_unchanged("not_text", path, "it is no UTF-8 text", "correct the file"))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        left_unchanged(ErrorCode::NotText, path, "it is no UTF-8 text", "correct the file")
+    })?;
     Ok(Some(text))
 }
 
@@ -42,14 +44,19 @@ fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ApiError> {
     };
     let known = file.metadata().map_err(|error| io_failure("read", path, &error))?;
     if !known.is_file() {
-        return Err(left_unchanged("no_file", path, "it is no regular file", "put it elsewhere"));
+        return Err(left_unchanged(
+            ErrorCode::NoFile,
+            path,
+            "it is no regular file",
+            "put it elsewhere",
+        ));
     }
     let mut bytes = Vec::new();
     let read = file.take(MAX_SETTINGS_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| io_failure("read", path, &error))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_SETTINGS_BYTES) {
         return Err(left_unchanged(
-            "too_large",
+            ErrorCode::TooLarge,
             path,
             "it is larger than 64 MiB",
             "put it elsewhere",
@@ -100,12 +107,12 @@ pub(super) fn write(
 fn check_replaceable(path: &Path, known: &Metadata) -> Result<(), ApiError> {
     if known.permissions().mode() & 0o200 == 0 {
         let hint = format!("if you want it changed: chmod u+w {}", path.display());
-        return Err(left_unchanged("read_only", path, "it is read-only", hint));
+        return Err(left_unchanged(ErrorCode::ReadOnly, path, "it is read-only", hint));
     }
     if known.nlink() > 1 {
         let why = "it has further names (hard links), which would keep the old content";
         return Err(left_unchanged(
-            "hard_links",
+            ErrorCode::HardLinks,
             path,
             why,
             "make it a file of its own, or a symbolic link",
@@ -123,7 +130,7 @@ fn staging_failure(
         StagedPermissions::Exactly { user, .. } if user != rustix::process::geteuid().as_raw() => {
             let why =
                 format!("it belongs to another user (id {user}), and that must stay: {error}");
-            left_unchanged("not_owner", path, &why, "run it as that user")
+            left_unchanged(ErrorCode::NotOwner, path, &why, "run it as that user")
         }
         _ => io_failure("write", path, error),
     }
@@ -172,12 +179,12 @@ fn make_folders(real: &Path) -> Result<(), ApiError> {
 
 pub(super) fn io_failure(act: &str, path: &Path, error: &impl Display) -> ApiError {
     let message = format!("cannot {act} {}: {error}", path.display());
-    ApiError::new("not_written", message, "see who owns it and what its permissions are")
+    ApiError::new(ErrorCode::NotWritten, message, "see who owns it and what its permissions are")
 }
 
 /// Failure for a file that is left as it is.
 pub(super) fn left_unchanged(
-    code: &'static str,
+    code: ErrorCode,
     path: &Path,
     why: &str,
     hint: impl Into<String>,

@@ -21,6 +21,7 @@ use retake_agents::setup::{
     ConfigFolders, HookCommand, SetupLevel, SetupTarget, config_folder, program_names,
     setup_targets,
 };
+use retake_engine::model::ErrorCode;
 
 use crate::args::SetupArgs;
 use crate::context::{CommandContext, Exit};
@@ -39,7 +40,7 @@ pub(super) fn run(context: &CommandContext, options: &SetupArgs) -> Result<Exit>
     let agents = machine.selected_agents(options, level, &records);
     if agents.is_empty() {
         return Err(ApiError::new(
-            "no_agents",
+            ErrorCode::NoAgents,
             "no agent that Retake knows was found on this machine",
             "name the one you want to set up, for example `retake setup claude-code`",
         )
@@ -95,11 +96,11 @@ fn needs_yes_failure(planned: &[PlannedSetupFile]) -> ApiError {
     for file in planned.iter().filter(|file| file.writes()) {
         let _ = write!(message, "\n  {}", file.shown);
     }
-    ApiError::new("needs_yes", message, "--yes does it, --print shows it")
+    ApiError::new(ErrorCode::NeedsYes, message, "--yes does it, --print shows it")
 }
 
 fn declined_failure() -> ApiError {
-    ApiError { code: "declined".into(), message: "nothing was changed".to_owned(), hint: None }
+    ApiError::without_hint(ErrorCode::Declined, "nothing was changed")
 }
 
 /// Folders and commands of the person's machine that setup needs.
@@ -123,15 +124,16 @@ impl SetupEnvironment {
             std::path::absolute(value).ok()
         };
         let home = variable("HOME").ok_or_else(|| {
-            ApiError::new("no_home", "HOME is not set", "set it to your home folder")
+            ApiError::new(ErrorCode::NoHome, "HOME is not set", "set it to your home folder")
         })?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path: Vec<_> =
             std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
         let named_home = context.named_home.clone();
         let command = own_program(std::env::current_exe(), &path).and_then(|program| {
-            HookCommand::new(&program, named_home.as_deref())
-                .map_err(|error| ApiError::new("not_text", error.to_string(), "move it elsewhere"))
+            HookCommand::new(&program, named_home.as_deref()).map_err(|error| {
+                ApiError::new(ErrorCode::NotText, error.to_string(), "move it elsewhere")
+            })
         });
         let project = project_folder(&std::path::absolute(context.start_folder())?);
         let folders = ConfigFolders::new(&home, project.clone(), &variable);
@@ -185,7 +187,7 @@ impl SetupEnvironment {
 fn own_program(own: std::io::Result<PathBuf>, path: &[PathBuf]) -> Result<PathBuf, ApiError> {
     let gone = |why: String| {
         let message = format!("this program's own file cannot be found: {why}");
-        ApiError::new("no_program", message, "run it again from where it is installed")
+        ApiError::new(ErrorCode::NoProgram, message, "run it again from where it is installed")
     };
     let own = own.map_err(|error| gone(error.to_string()))?;
     // Linux adds "(deleted)" to the name of a program that was replaced while it runs.
@@ -209,7 +211,7 @@ mod tests {
     fn a_program_that_was_replaced_while_it_runs_is_a_clear_error() {
         let own = PathBuf::from("/nowhere/retake (deleted)");
         let failure = own_program(Ok(own), &[]).unwrap_err();
-        assert_eq!(failure.code, "no_program");
+        assert_eq!(failure.code, ErrorCode::NoProgram);
         assert!(failure.message.contains("/nowhere/retake (deleted)"), "{}", failure.message);
     }
 }

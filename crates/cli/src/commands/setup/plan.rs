@@ -5,6 +5,7 @@
 
 use retake_agents::AgentKind;
 use retake_agents::setup::{HookCommand, SetupError, SetupLevel, SetupTarget};
+use retake_engine::model::ErrorCode;
 
 use super::files::WriteAttempt;
 use super::record::{SetupRecord, SetupRecords};
@@ -107,7 +108,7 @@ impl PlannedSetupFile {
             }
         }
         let message = format!("{} keeps changing, nothing was written", self.target.path.display());
-        self.step = Err(ApiError::new("keeps_changing", message, "run it again later"));
+        self.step = Err(ApiError::new(ErrorCode::KeepsChanging, message, "run it again later"));
     }
 }
 
@@ -190,12 +191,16 @@ impl SetupJob<'_> {
 /// Failure for a file that is left as it is.
 fn refused_failure(target: &SetupTarget, error: &SetupError) -> ApiError {
     let (code, hint) = match error {
-        SetupError::NotJson { .. } => ("not_json", "correct the file, then run it again"),
-        SetupError::Shape { .. } => ("wrong_shape", "correct the file, then run it again"),
-        SetupError::Foreign { .. } => ("foreign_file", "Retake does not change files of others"),
-        SetupError::Edited => ("edited_file", "look at your changes, then remove it yourself"),
-        SetupError::Endless => ("endless", "remove them, then run it again"),
-        SetupError::PathNotText(_) => ("not_text", "put Retake at another place"),
+        SetupError::NotJson { .. } => (ErrorCode::NotJson, "correct the file, then run it again"),
+        SetupError::Shape { .. } => (ErrorCode::WrongShape, "correct the file, then run it again"),
+        SetupError::Foreign { .. } => {
+            (ErrorCode::ForeignFile, "Retake does not change files of others")
+        }
+        SetupError::Edited => {
+            (ErrorCode::EditedFile, "look at your changes, then remove it yourself")
+        }
+        SetupError::Endless => (ErrorCode::Endless, "remove them, then run it again"),
+        SetupError::PathNotText(_) => (ErrorCode::NotText, "put Retake at another place"),
     };
     files::left_unchanged(code, &target.path, &error.to_string(), hint)
 }

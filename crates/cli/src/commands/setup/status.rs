@@ -63,7 +63,7 @@ impl AgentStatusRow {
         json!({
             "agent": self.agent.name(),
             "title": self.agent.title(),
-            "untested": self.agent == AgentKind::Cursor,
+            "untested": self.agent.is_untested(),
             "installed": self.installed,
             "user": level(&self.user),
             "here": level(&self.here),
@@ -80,7 +80,7 @@ fn table(rows: &[AgentStatusRow], here: bool) -> TextTable {
     for row in rows {
         let installed = if row.installed { "yes" } else { "no" };
         let last = row.last.map_or_else(|| "never".to_owned(), format_local);
-        let untested = if row.agent == AgentKind::Cursor { " (untested)" } else { "" };
+        let untested = if row.agent.is_untested() { " (untested)" } else { "" };
         let mut lines = Vec::new();
         if !here {
             lines.push((&row.user, ""));

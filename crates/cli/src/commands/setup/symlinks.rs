@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use retake_agents::AgentKind;
 use retake_agents::setup::{SetupLevel, setup_targets};
+use retake_engine::model::ErrorCode;
 
 use super::SetupEnvironment;
 use super::files::{io_failure, left_unchanged};
@@ -46,12 +47,17 @@ pub(super) fn check_inside_project(
     let (real, project) = (real_path(path)?, real_path(&machine.project)?);
     if !real.starts_with(&project) {
         let why = format!("it leads out of the project, to {}", real.display());
-        return Err(left_unchanged("outside", path, &why, "remove that link, or leave out --here"));
+        return Err(left_unchanged(
+            ErrorCode::Outside,
+            path,
+            &why,
+            "remove that link, or leave out --here",
+        ));
     }
     let of_user = setup_targets(agent, SetupLevel::User, &machine.folders);
     if of_user.iter().any(|target| real_path(&target.path).is_ok_and(|user| user == real)) {
         let why = "it is the file for all of your projects";
-        return Err(left_unchanged("same_file", path, why, "leave out --here"));
+        return Err(left_unchanged(ErrorCode::SameFile, path, why, "leave out --here"));
     }
     Ok(())
 }

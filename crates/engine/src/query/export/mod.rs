@@ -23,8 +23,8 @@ use retake_model::{Change, DialogId};
 use retake_seam::dir::ConfinedDir;
 use retake_store::{ChangeFilter, Dialog, StoreError};
 
-use crate::iso::iso_8601;
 use crate::project::Project;
+use crate::query::iso_time::iso_8601;
 use content::SnapshotWriter;
 
 /// Changes read per page.

@@ -12,8 +12,8 @@ use super::content::SnapshotWriter;
 use super::documents::{hex_if_needed, json_string};
 use super::{SnapshotCounts, SnapshotExport};
 use crate::content::comparable::comparable_content;
-use crate::iso::iso_8601;
 use crate::query::file_record::{FileRecord, RecordNames, replaced_text};
+use crate::query::iso_time::iso_8601;
 
 /// Writes `file-changes.json`: from each file's absolute path to its records, oldest first.
 pub(super) fn write_file_changes(

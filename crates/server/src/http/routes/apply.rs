@@ -5,6 +5,7 @@
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use retake_engine::Plan;
+use retake_engine::model::ErrorCode;
 use retake_service::ApiError;
 use retake_service::documents::OperationOutcome;
 use retake_service::request::ApplyPlan;
@@ -64,8 +65,11 @@ pub(super) fn nothing_to_apply(
         OperationResponse { outcome: outcome.with_dry_run(consent.dry_run), plan_digest: None };
     if consent.plan_digest.is_some() && !consent.dry_run {
         let hint = "there is nothing to do any more";
-        let problem =
-            ErrorResponse::new("plan_changed", "the plan is not the one that was seen", hint);
+        let problem = ErrorResponse::new(
+            ErrorCode::PlanChanged,
+            "the plan is not the one that was seen",
+            hint,
+        );
         return Err(problem.with_outcome(nothing));
     }
     Ok(nothing)
@@ -73,18 +77,21 @@ pub(super) fn nothing_to_apply(
 
 /// Applies a plan, as far as the client consented.
 pub(super) fn apply_plan(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     plan: Plan,
     consent: &Consent,
 ) -> Result<OperationResponse, ErrorResponse> {
-    let planned = plan_response(room, &plan, consent)?;
+    let planned = plan_response(handle, &plan, consent)?;
     if consent.dry_run {
         return Ok(planned);
     }
     if consent.plan_digest.is_some() && consent.plan_digest != planned.plan_digest {
         let hint = "look at the new plan, and send its digest";
-        let problem =
-            ErrorResponse::new("plan_changed", "the plan is not the one that was seen", hint);
+        let problem = ErrorResponse::new(
+            ErrorCode::PlanChanged,
+            "the plan is not the one that was seen",
+            hint,
+        );
         return Err(problem.with_outcome(planned));
     }
     let asks = planned.outcome.questions.iter();
@@ -93,14 +100,14 @@ pub(super) fn apply_plan(
         let texts: Vec<_> = open.iter().map(|question| format!("{}.", question.text)).collect();
         let message = format!("nothing was changed, since this needs a yes: {}", texts.join(" "));
         let hint = "send the codes in `asks` as `agreed`, or `yes`";
-        return Err(ErrorResponse::new("needs_yes", message, hint).with_outcome(planned));
+        return Err(ErrorResponse::new(ErrorCode::NeedsYes, message, hint).with_outcome(planned));
     }
-    apply_now(room, plan, planned.plan_digest)
+    apply_now(handle, plan, planned.plan_digest)
 }
 
 /// Applies a plan whole or not at all, for an answer that cannot say "in part".
 pub(super) fn apply_plan_whole(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     plan: Plan,
     consent: &Consent,
 ) -> Result<OperationResponse, ErrorResponse> {
@@ -110,30 +117,30 @@ pub(super) fn apply_plan_whole(
         }
         let hint = "the routes under /api/projects/{project} do the rest, and say what is left";
         let message = "some files would be left as they are";
-        Err(ErrorResponse::new("partial", message, hint).with_outcome(acted))
+        Err(ErrorResponse::new(ErrorCode::Partial, message, hint).with_outcome(acted))
     };
-    whole(plan_response(room, &plan, consent)?)?;
-    whole(apply_plan(room, plan, consent)?)
+    whole(plan_response(handle, &plan, consent)?)?;
+    whole(apply_plan(handle, plan, consent)?)
 }
 
 fn plan_response(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     plan: &Plan,
     consent: &Consent,
 ) -> Result<OperationResponse, ErrorResponse> {
-    let outcome = room
+    let outcome = handle
         .read(|project| Ok(OperationOutcome::planned(project, plan)?.masked(masking(project))))?;
     let outcome = outcome.with_dry_run(consent.dry_run);
     Ok(OperationResponse { outcome, plan_digest: Some(plan_digest(plan)?) })
 }
 
 fn apply_now(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     plan: Plan,
     plan_digest: Option<String>,
 ) -> Result<OperationResponse, ErrorResponse> {
-    let applied = room.run(ApplyPlan { plan })?;
-    let outcome = room.read(|project| {
+    let applied = handle.run(ApplyPlan { plan })?;
+    let outcome = handle.read(|project| {
         Ok(OperationOutcome::applied(project, &applied)?.masked(masking(project)))
     })?;
     Ok(OperationResponse { outcome, plan_digest })
@@ -141,7 +148,11 @@ fn apply_now(
 
 fn plan_digest(plan: &Plan) -> Result<String, ApiError> {
     let bytes = serde_json::to_vec(plan).map_err(|error| {
-        ApiError::new("internal", format!("the plan cannot be written: {error}"), "report it")
+        ApiError::new(
+            ErrorCode::Internal,
+            format!("the plan cannot be written: {error}"),
+            "report it",
+        )
     })?;
     Ok(BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(bytes)))
 }

@@ -1,6 +1,6 @@
 //! Request bodies of the routes that decide and go back. Unknown fields are rejected.
 
-use retake_engine::model::{CallId, ChangeId, DialogId, Millis, RewindScope};
+use retake_engine::model::{CallId, ChangeId, DialogId, ErrorCode, Millis, RewindScope};
 use retake_engine::{
     CascadePolicy, GoToOptions, Project, RecoveryChoice, Selection, TakeBackOptions,
 };
@@ -333,7 +333,7 @@ impl RestoreBody {
                 message.and_then(|message| message.checkpoint).ok_or_else(|| {
                     let message =
                         format!("no checkpoint was made before message {number} of dialog {id}");
-                    ApiError::new("no_checkpoint", message, "roll back the message instead")
+                    ApiError::new(ErrorCode::NoCheckpoint, message, "roll back the message instead")
                 })
             }
             _ => Err(bad_value(
@@ -360,9 +360,9 @@ fn check_message(project: &Project, dialog: &DialogId, number: u64) -> Result<()
         return Ok(());
     }
     let message = format!("dialog {dialog} has {has} messages, so there is no message {number}");
-    Err(ApiError::new("unknown_message", message, "they count from 1"))
+    Err(ApiError::new(ErrorCode::UnknownMessage, message, "they count from 1"))
 }
 
 fn bad_value(message: &str, hint: &str) -> ApiError {
-    ApiError { code: "bad_value".into(), message: message.into(), hint: Some(hint.into()) }
+    ApiError::new(ErrorCode::BadValue, message, hint)
 }

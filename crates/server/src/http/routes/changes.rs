@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{Actor, Change as Recorded, ChangeId, ChangeStatus, Millis};
+use retake_engine::model::{Actor, Change as Recorded, ChangeId, ChangeStatus, ErrorCode, Millis};
 use retake_engine::{BlameBody, ChangeFilter, Project};
 use retake_service::ApiError;
 use retake_service::documents::{
@@ -88,27 +88,35 @@ struct ChangesPage {
     responses((status = 200, description = "A page of changes.", body = ChangesPage))
 )]
 async fn changes(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    QueryParams(asked): QueryParams<ChangesQuery>,
+    QueryParams(query): QueryParams<ChangesQuery>,
 ) -> Result<Json<ChangesPage>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let limit = page_size(asked.limit, 100)?;
-        let filter = ChangeFilter { limit: Some(limit + 1), ..asked.filter(project)? };
-        let mut found = project.changes(&filter)?;
-        let is_last = found.len() <= limit;
-        found.truncate(limit);
-        let next = found.last().filter(|_| !is_last).map(|change| change.id.0);
-        Ok(Json(ChangesPage { changes: found.iter().map(ChangeDocument::from).collect(), next }))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let limit = page_size(query.limit, 100)?;
+            let filter = ChangeFilter { limit: Some(limit + 1), ..query.filter(project)? };
+            let mut found = project.changes(&filter)?;
+            let is_last = found.len() <= limit;
+            found.truncate(limit);
+            let next = found.last().filter(|_| !is_last).map(|change| change.id.0);
+            Ok(Json(ChangesPage {
+                changes: found.iter().map(ChangeDocument::from).collect(),
+                next,
+            }))
+        })
+        .await
 }
 
 /// A change of the project.
 fn find_change(project: &Project, id: &str) -> Result<Recorded, ApiError> {
     project.change(parse_change_id(id)?)?.ok_or_else(|| {
         let message = format!("there is no change {id}");
-        ApiError::new("unknown_change", message, "GET /api/projects/{project}/changes lists them")
+        ApiError::new(
+            ErrorCode::UnknownChange,
+            message,
+            "GET /api/projects/{project}/changes lists them",
+        )
     })
 }
 
@@ -133,15 +141,16 @@ struct DiffQuery {
     responses((status = 200, description = "The change.", body = ShownChange))
 )]
 async fn change(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams((id, change)): PathParams<(String, String)>,
-    QueryParams(asked): QueryParams<DiffQuery>,
+    QueryParams(query): QueryParams<DiffQuery>,
 ) -> Result<Json<ShownChange>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let change = find_change(project, &change)?;
-        Ok(Json(ShownChange::read(project, &change, asked.form, masking(project))?))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let change = find_change(project, &change)?;
+            Ok(Json(ShownChange::read(project, &change, query.form, masking(project))?))
+        })
+        .await
 }
 
 /// The difference that one change made.
@@ -155,15 +164,16 @@ async fn change(
     responses((status = 200, description = "The difference.", body = FileDiffDocument))
 )]
 async fn change_diff(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams((id, change)): PathParams<(String, String)>,
-    QueryParams(asked): QueryParams<DiffQuery>,
+    QueryParams(query): QueryParams<DiffQuery>,
 ) -> Result<Json<FileDiffDocument>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let diff = project.diff(&find_change(project, &change)?)?;
-        Ok(Json(DiffRenderer::new(project, asked.form, masking(project)).render_file(&diff)?))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let diff = project.diff(&find_change(project, &change)?)?;
+            Ok(Json(DiffRenderer::new(project, query.form, masking(project)).render_file(&diff)?))
+        })
+        .await
 }
 
 /// Which changes a difference is of; what is given all must hold.
@@ -198,30 +208,31 @@ struct NetDiffQuery {
     responses((status = 200, description = "The differences.", body = DiffList))
 )]
 async fn diff(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    QueryParams(asked): QueryParams<NetDiffQuery>,
+    QueryParams(query): QueryParams<NetDiffQuery>,
 ) -> Result<Json<DiffList>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let after = asked.from.as_deref().map(parse_change_id).transpose()?;
-        let until = asked.to.as_deref().map(parse_change_id).transpose()?;
-        let filter = ChangeFilter {
-            dialog: asked.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()?,
-            agent: asked.agent.as_deref().map(|id| find_agent(project, id)).transpose()?,
-            path: asked.path.as_deref().map(|path| resolve_path(project, path)).transpose()?,
-            actor: asked.actor,
-            after: after.map(|id| id.0.saturating_sub(1)),
-            before: until.map(|id| ChangeId(id.0.saturating_add(1))),
-            oldest_first: true,
-            ..ChangeFilter::default()
-        };
-        let mut changes = project.changes(&filter)?;
-        let by_git = project.taken_back_by_git(&changes)?;
-        changes.retain(|change| Recorded::is_effective(change) && !by_git.contains(&change.id));
-        let diffs = project.net_diff(&changes)?;
-        Ok(Json(DiffRenderer::new(project, asked.form, masking(project)).render_files(&diffs)?))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let after = query.from.as_deref().map(parse_change_id).transpose()?;
+            let until = query.to.as_deref().map(parse_change_id).transpose()?;
+            let filter = ChangeFilter {
+                dialog: query.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()?,
+                agent: query.agent.as_deref().map(|id| find_agent(project, id)).transpose()?,
+                path: query.path.as_deref().map(|path| resolve_path(project, path)).transpose()?,
+                actor: query.actor,
+                after: after.map(|id| id.0.saturating_sub(1)),
+                before: until.map(|id| ChangeId(id.0.saturating_add(1))),
+                oldest_first: true,
+                ..ChangeFilter::default()
+            };
+            let mut changes = project.changes(&filter)?;
+            let by_git = project.taken_back_by_git(&changes)?;
+            changes.retain(|change| Recorded::is_effective(change) && !by_git.contains(&change.id));
+            let diffs = project.net_diff(&changes)?;
+            Ok(Json(DiffRenderer::new(project, query.form, masking(project)).render_files(&diffs)?))
+        })
+        .await
 }
 
 /// Which file.
@@ -244,21 +255,26 @@ struct BlameQuery {
     )
 )]
 async fn blame(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    QueryParams(asked): QueryParams<BlameQuery>,
+    QueryParams(query): QueryParams<BlameQuery>,
 ) -> Result<Json<BlameDocument>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let path = resolve_path(project, &asked.path)?;
-        let Some(blame) = project.blame(&path)? else {
-            let message = format!("'{}' is no file on record", asked.path);
-            return Err(ApiError::new("unknown_file", message, "name a file that is tracked"));
-        };
-        let lines = match &blame.body {
-            BlameBody::Lines(lines) => lines.as_slice(),
-            BlameBody::Binary | BlameBody::TooLarge | BlameBody::NotCaptured => &[],
-        };
-        Ok(Json(BlameDocument::new(&blame, lines, masking(project))))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let path = resolve_path(project, &query.path)?;
+            let Some(blame) = project.blame(&path)? else {
+                let message = format!("'{}' is no file on record", query.path);
+                return Err(ApiError::new(
+                    ErrorCode::UnknownFile,
+                    message,
+                    "name a file that is tracked",
+                ));
+            };
+            let lines = match &blame.body {
+                BlameBody::Lines(lines) => lines.as_slice(),
+                BlameBody::Binary | BlameBody::TooLarge | BlameBody::NotCaptured => &[],
+            };
+            Ok(Json(BlameDocument::new(&blame, lines, masking(project))))
+        })
+        .await
 }

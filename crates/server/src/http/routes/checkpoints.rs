@@ -45,17 +45,18 @@ struct CheckpointsQuery {
     responses((status = 200, description = "The checkpoints.", body = CheckpointList))
 )]
 async fn checkpoints(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    QueryParams(asked): QueryParams<CheckpointsQuery>,
+    QueryParams(query): QueryParams<CheckpointsQuery>,
 ) -> Result<Json<CheckpointList>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let dialog = asked.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()?;
-        let limit = page_size(asked.limit, 100)?;
-        let found = project.checkpoints(dialog.as_ref(), limit)?;
-        Ok(Json(CheckpointList::new(&found, masking(project))))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let dialog = query.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()?;
+            let limit = page_size(query.limit, 100)?;
+            let found = project.checkpoints(dialog.as_ref(), limit)?;
+            Ok(Json(CheckpointList::new(&found, masking(project))))
+        })
+        .await
 }
 
 /// A checkpoint to be.
@@ -77,17 +78,19 @@ struct CheckpointBody {
     responses((status = 200, description = "The checkpoint.", body = CheckpointDocument))
 )]
 async fn make(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
     OptionalJsonBody(new): OptionalJsonBody<CheckpointBody>,
 ) -> Result<Json<CheckpointDocument>, ErrorResponse> {
-    desk.with_project(id, move |room| {
-        let dialog = room
-            .read(|project| new.dialog.as_deref().map(|id| find_dialog(project, id)).transpose())?;
-        let made = room.run(MakeCheckpoint { message: new.message, dialog })?.checkpoint;
-        Ok(Json(room.read(|project| Ok(CheckpointDocument::new(&made, masking(project))))?))
-    })
-    .await
+    state
+        .with_project(id, move |handle| {
+            let dialog = handle.read(|project| {
+                new.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()
+            })?;
+            let made = handle.run(MakeCheckpoint { message: new.message, dialog })?.checkpoint;
+            Ok(Json(handle.read(|project| Ok(CheckpointDocument::new(&made, masking(project))))?))
+        })
+        .await
 }
 
 /// One checkpoint.
@@ -100,13 +103,17 @@ async fn make(
     responses((status = 200, description = "The checkpoint.", body = CheckpointDocument))
 )]
 async fn checkpoint(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams((id, checkpoint)): PathParams<(String, String)>,
 ) -> Result<Json<CheckpointDocument>, ErrorResponse> {
-    desk.read(id, move |project| {
-        Ok(Json(CheckpointDocument::new(&project.find_checkpoint(&checkpoint)?, masking(project))))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            Ok(Json(CheckpointDocument::new(
+                &project.find_checkpoint(&checkpoint)?,
+                masking(project),
+            )))
+        })
+        .await
 }
 
 /// Whose rounds of approval.
@@ -125,16 +132,17 @@ struct SessionsQuery {
     responses((status = 200, description = "The work sessions.", body = WorkSessionList))
 )]
 async fn sessions(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    QueryParams(asked): QueryParams<SessionsQuery>,
+    QueryParams(query): QueryParams<SessionsQuery>,
 ) -> Result<Json<WorkSessionList>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let dialog = find_dialog(project, &asked.dialog)?;
-        let found = project.work_sessions(&dialog)?;
-        Ok(Json(WorkSessionList::new(&dialog, &found, masking(project))))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let dialog = find_dialog(project, &query.dialog)?;
+            let found = project.work_sessions(&dialog)?;
+            Ok(Json(WorkSessionList::new(&dialog, &found, masking(project))))
+        })
+        .await
 }
 
 /// Every dialog with its agents, the latest activity first.
@@ -144,10 +152,10 @@ async fn sessions(
     responses((status = 200, description = "The dialogs.", body = DialogList))
 )]
 async fn dialogs(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
 ) -> Result<Json<DialogList>, ErrorResponse> {
-    desk.read(id, |project| Ok(Json(DialogList::read(project, masking(project))?))).await
+    state.read(id, |project| Ok(Json(DialogList::read(project, masking(project))?))).await
 }
 
 /// One dialog with its agents.
@@ -160,14 +168,15 @@ async fn dialogs(
     responses((status = 200, description = "The dialog.", body = DialogDocument))
 )]
 async fn one_dialog(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams((id, dialog)): PathParams<(String, String)>,
 ) -> Result<Json<DialogDocument>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let id = dialog.as_str().into();
-        let found = project.dialog(&id)?.ok_or_else(|| unknown_dialog(&id))?;
-        let agents = project.agents(&id)?;
-        Ok(Json(DialogDocument::new(&found, &agents, masking(project))))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let id = dialog.as_str().into();
+            let found = project.dialog(&id)?.ok_or_else(|| unknown_dialog(&id))?;
+            let agents = project.agents(&id)?;
+            Ok(Json(DialogDocument::new(&found, &agents, masking(project))))
+        })
+        .await
 }

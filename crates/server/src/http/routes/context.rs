@@ -5,7 +5,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{AgentId, ContextSource, LineSpan, MAIN_AGENT};
+use retake_engine::model::{AgentId, ContextSource, ErrorCode, LineSpan, MAIN_AGENT};
 use retake_engine::{Project, TaskMetadata};
 use retake_service::ApiError;
 use retake_service::documents::{
@@ -79,16 +79,17 @@ impl ContextQuery {
     responses((status = 200, description = "A page of entries.", body = ContextDocument))
 )]
 async fn context(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    QueryParams(asked): QueryParams<ContextQuery>,
+    QueryParams(query): QueryParams<ContextQuery>,
 ) -> Result<Json<ContextDocument>, ErrorResponse> {
-    desk.with_project(id, move |room| {
-        // What is on record is worth telling even if nothing can be added to it.
-        let _ = room.run(RefreshProject {});
-        Ok(Json(room.read(|project| asked.read(project))?))
-    })
-    .await
+    state
+        .with_project(id, move |handle| {
+            // What is on record is worth telling even if nothing can be added to it.
+            let _ = handle.run(RefreshProject {});
+            Ok(Json(handle.read(|project| query.read(project))?))
+        })
+        .await
 }
 
 /// What an agent has seen.
@@ -125,7 +126,7 @@ impl SeenPath {
         match self.lines {
             Some((first, last)) if first == 0 || last < first => {
                 let message = format!("there are no lines {first} to {last}");
-                Err(ApiError::new("bad_value", message, "lines are [first, last], from 1"))
+                Err(ApiError::new(ErrorCode::BadValue, message, "lines are [first, last], from 1"))
             }
             lines => Ok(lines.map(LineSpan::from)),
         }
@@ -156,25 +157,26 @@ fn seen_source_schema() -> Object {
     responses((status = 200, description = "What was recorded.", body = MarkedFiles))
 )]
 async fn mark(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
     JsonBody(seen): JsonBody<SeenFilesBody>,
 ) -> Result<Json<MarkedFiles>, ErrorResponse> {
-    desk.with_project(id, move |room| {
-        let source = match seen.source {
-            SeenSource::ReadTool => ContextSource::ReadTool,
-            SeenSource::FileMentioned => ContextSource::FileMentioned,
-        };
-        let verb = room.read(|project| {
-            let file = |one: &SeenPath| Ok((resolve_path(project, &one.path)?, one.lines()?));
-            let files = seen.paths.iter().map(file).collect::<Result<Vec<_>, ApiError>>()?;
-            let dialog = find_dialog(project, &seen.dialog)?;
-            Ok(MarkSeen { dialog, agent: main_or(seen.agent.as_deref()), files, source })
-        })?;
-        let named = verb.files.len();
-        Ok(Json(MarkedFiles::new(named, &room.run(verb)?)))
-    })
-    .await
+    state
+        .with_project(id, move |handle| {
+            let source = match seen.source {
+                SeenSource::ReadTool => ContextSource::ReadTool,
+                SeenSource::FileMentioned => ContextSource::FileMentioned,
+            };
+            let verb = handle.read(|project| {
+                let file = |one: &SeenPath| Ok((resolve_path(project, &one.path)?, one.lines()?));
+                let files = seen.paths.iter().map(file).collect::<Result<Vec<_>, ApiError>>()?;
+                let dialog = find_dialog(project, &seen.dialog)?;
+                Ok(MarkSeen { dialog, agent: main_or(seen.agent.as_deref()), files, source })
+            })?;
+            let named = verb.files.len();
+            Ok(Json(MarkedFiles::new(named, &handle.run(verb)?)))
+        })
+        .await
 }
 
 fn main_or(agent: Option<&str>) -> AgentId {
@@ -201,19 +203,20 @@ struct ContextExportQuery {
     responses((status = 200, description = "The document.", body = documents::TaskMetadataDocument))
 )]
 async fn export(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    QueryParams(asked): QueryParams<ContextExportQuery>,
+    QueryParams(query): QueryParams<ContextExportQuery>,
 ) -> Result<Json<documents::TaskMetadataDocument>, ErrorResponse> {
-    desk.with_project(id, move |room| {
-        let _ = room.run(RefreshProject {});
-        Ok(Json(room.read(|project| {
-            let dialog = find_dialog(project, &asked.dialog)?;
-            let agent = main_or(asked.agent.as_deref());
-            Ok(documents::TaskMetadataDocument::from(&project.export_context(&dialog, &agent)?))
-        })?))
-    })
-    .await
+    state
+        .with_project(id, move |handle| {
+            let _ = handle.run(RefreshProject {});
+            Ok(Json(handle.read(|project| {
+                let dialog = find_dialog(project, &query.dialog)?;
+                let agent = main_or(query.agent.as_deref());
+                Ok(documents::TaskMetadataDocument::from(&project.export_context(&dialog, &agent)?))
+            })?))
+        })
+        .await
 }
 
 /// What another program kept of an agent's context.
@@ -240,19 +243,24 @@ struct ContextImportBody {
     responses((status = 200, description = "What was taken in.", body = ContextImported))
 )]
 async fn import(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    JsonBody(kept): JsonBody<ContextImportBody>,
+    JsonBody(body): JsonBody<ContextImportBody>,
 ) -> Result<Json<ContextImported>, ErrorResponse> {
-    desk.with_project(id, move |room| {
-        if let Err(error) = kept.metadata.check() {
-            let hint = "send what GET …/context/export gives";
-            return Err(ErrorResponse::new("bad_value", format!("`metadata`: {error}"), hint));
-        }
-        let dialog = room.read(|project| find_dialog(project, &kept.dialog))?;
-        let (agent, metadata) = (main_or(kept.agent.as_deref()), kept.metadata);
-        let imported = room.run(ImportContext { dialog, agent, metadata })?;
-        Ok(Json(ContextImported::from(&imported)))
-    })
-    .await
+    state
+        .with_project(id, move |handle| {
+            if let Err(error) = body.metadata.check() {
+                let hint = "send what GET …/context/export gives";
+                return Err(ErrorResponse::new(
+                    ErrorCode::BadValue,
+                    format!("`metadata`: {error}"),
+                    hint,
+                ));
+            }
+            let dialog = handle.read(|project| find_dialog(project, &body.dialog))?;
+            let (agent, metadata) = (main_or(body.agent.as_deref()), body.metadata);
+            let imported = handle.run(ImportContext { dialog, agent, metadata })?;
+            Ok(Json(ContextImported::from(&imported)))
+        })
+        .await
 }

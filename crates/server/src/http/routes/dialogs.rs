@@ -5,7 +5,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{DialogId, RewindScope};
+use retake_engine::model::{DialogId, ErrorCode, RewindScope};
 use retake_engine::{GoToOptions, TakeBackOptions};
 use retake_service::ApiError;
 use retake_service::documents::{
@@ -68,19 +68,20 @@ struct HistoryQuery {
     responses((status = 200, description = "A page.", body = DialogHistory))
 )]
 async fn history(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
-    QueryParams(asked): QueryParams<HistoryQuery>,
+    QueryParams(query): QueryParams<HistoryQuery>,
 ) -> Result<Json<DialogHistory>, ErrorResponse> {
-    let limit = page_size(asked.limit, 20)?;
-    let cursor = asked.cursor.map(check_seq).transpose()?;
-    desk.with_dialog(dialog, asked.project, move |room, dialog| {
-        Ok(Json(room.read(|project| {
-            let page = HistoryPage { cursor, limit, whole: asked.whole };
-            Ok(DialogHistory::read(project, dialog, page, masking(project))?)
-        })?))
-    })
-    .await
+    let limit = page_size(query.limit, 20)?;
+    let cursor = query.cursor.map(check_seq).transpose()?;
+    state
+        .with_dialog(dialog, query.project, move |handle, dialog| {
+            Ok(Json(handle.read(|project| {
+                let page = HistoryPage { cursor, limit, whole: query.whole };
+                Ok(DialogHistory::read(project, dialog, page, masking(project))?)
+            })?))
+        })
+        .await
 }
 
 /// The checkpoints of a dialog, the oldest first.
@@ -90,16 +91,19 @@ async fn history(
     responses((status = 200, description = "The checkpoints.", body = DialogCheckpoints))
 )]
 async fn dialog_checkpoints(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
-    QueryParams(within): QueryParams<ProjectQuery>,
+    QueryParams(query): QueryParams<ProjectQuery>,
 ) -> Result<Json<DialogCheckpoints>, ErrorResponse> {
-    desk.with_dialog(dialog, within.project, |room, dialog| {
-        Ok(Json(
-            room.read(|project| Ok(DialogCheckpoints::read(project, dialog, masking(project))?))?,
-        ))
-    })
-    .await
+    state
+        .with_dialog(dialog, query.project, |handle, dialog| {
+            Ok(Json(
+                handle.read(|project| {
+                    Ok(DialogCheckpoints::read(project, dialog, masking(project))?)
+                })?,
+            ))
+        })
+        .await
 }
 
 /// Where a dialog stands since its last approval.
@@ -109,18 +113,21 @@ async fn dialog_checkpoints(
     responses((status = 200, description = "The session.", body = SessionStatusDocument))
 )]
 async fn session(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
-    QueryParams(within): QueryParams<ProjectQuery>,
+    QueryParams(query): QueryParams<ProjectQuery>,
 ) -> Result<Json<SessionStatusDocument>, ErrorResponse> {
-    desk.with_dialog(dialog, within.project, |room, dialog| {
-        // What is on record is worth telling even if nothing can be added to it.
-        let _ = room.run(RefreshProject {});
-        Ok(Json(
-            room.read(|project| SessionStatusDocument::read(project, dialog, masking(project)))?,
-        ))
-    })
-    .await
+    state
+        .with_dialog(dialog, query.project, |handle, dialog| {
+            // What is on record is worth telling even if nothing can be added to it.
+            let _ = handle.run(RefreshProject {});
+            Ok(Json(
+                handle.read(|project| {
+                    SessionStatusDocument::read(project, dialog, masking(project))
+                })?,
+            ))
+        })
+        .await
 }
 
 /// Locks in what a dialog did.
@@ -131,16 +138,17 @@ async fn session(
     responses((status = 200, description = "What was approved.", body = ApproveResult))
 )]
 async fn approve_dialog(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
-    QueryParams(within): QueryParams<ProjectQuery>,
-    OptionalJsonBody(asked): OptionalJsonBody<ApproveDialogBody>,
+    QueryParams(query): QueryParams<ProjectQuery>,
+    OptionalJsonBody(body): OptionalJsonBody<ApproveDialogBody>,
 ) -> Result<Json<ApproveResult>, ErrorResponse> {
-    desk.with_dialog(dialog, within.project, move |room, dialog| {
-        let approve = request::ApproveDialog { dialog: dialog.clone(), message: asked.message };
-        Ok(Json(ApproveResult::from(&room.run(approve)?)))
-    })
-    .await
+    state
+        .with_dialog(dialog, query.project, move |handle, dialog| {
+            let approve = request::ApproveDialog { dialog: dialog.clone(), message: body.message };
+            Ok(Json(ApproveResult::from(&handle.run(approve)?)))
+        })
+        .await
 }
 
 /// What is agreed to by asking for it: files that agents made are deleted. Edits of the person
@@ -159,24 +167,30 @@ fn consent() -> Consent {
     responses((status = 200, description = "What was done.", body = ResetResult))
 )]
 async fn reset_dialog(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
-    QueryParams(within): QueryParams<ProjectQuery>,
+    QueryParams(query): QueryParams<ProjectQuery>,
 ) -> Result<Json<ResetResult>, ErrorResponse> {
-    desk.with_dialog(dialog, within.project, |room, dialog| {
-        let taking = TakeBackOptions::default();
-        let plan = room.run(request::PlanReset { dialog: dialog.clone(), exact: false, taking })?;
-        apply_plan_whole(room, plan, &consent())?;
-        Ok(Json(active_session(room, dialog)?))
-    })
-    .await
+    state
+        .with_dialog(dialog, query.project, |handle, dialog| {
+            let taking = TakeBackOptions::default();
+            let plan =
+                handle.run(request::PlanReset { dialog: dialog.clone(), exact: false, taking })?;
+            apply_plan_whole(handle, plan, &consent())?;
+            Ok(Json(active_session(handle, dialog)?))
+        })
+        .await
 }
 
-fn active_session(room: &ProjectHandle, dialog: &DialogId) -> Result<ResetResult, ApiError> {
-    room.read(|project| {
+fn active_session(handle: &ProjectHandle, dialog: &DialogId) -> Result<ResetResult, ApiError> {
+    handle.read(|project| {
         let session = project.active_session(dialog)?.ok_or_else(|| {
             let message = format!("dialog {dialog} has no session yet");
-            ApiError::new("unknown_session", message, "it has one once an agent changed a file")
+            ApiError::new(
+                ErrorCode::UnknownSession,
+                message,
+                "it has one once an agent changed a file",
+            )
         })?;
         Ok(ResetResult { reset_to: session.base.to_string(), new_session: session.name() })
     })
@@ -193,28 +207,30 @@ fn active_session(room: &ProjectHandle, dialog: &DialogId) -> Result<ResetResult
     responses((status = 200, description = "What was done.", body = RestoreResult))
 )]
 async fn restore_dialog(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
-    QueryParams(within): QueryParams<ProjectQuery>,
-    JsonBody(asked): JsonBody<RestoreDialogBody>,
+    QueryParams(query): QueryParams<ProjectQuery>,
+    JsonBody(body): JsonBody<RestoreDialogBody>,
 ) -> Result<Json<RestoreResult>, ErrorResponse> {
-    desk.with_dialog(dialog, within.project, move |room, dialog| {
-        let checkpoint = room.read(|project| Ok(project.find_checkpoint(&asked.checkpoint_id)?))?;
-        if checkpoint.dialog.as_ref() != Some(dialog) {
-            let message = format!("dialog '{dialog}' has no checkpoint {}", asked.checkpoint_id);
-            let hint = "/api/projects/{project}/restore takes any checkpoint";
-            return Err(ErrorResponse::new("unknown_checkpoint", message, hint));
-        }
-        let restored_to = checkpoint.id.to_string();
-        let options = GoToOptions::default();
-        let plan = room.run(request::PlanRestore {
-            checkpoint,
-            options,
-            title: None,
-            what: RewindScope::Files,
-        })?;
-        let done = apply_plan_whole(room, plan, &consent())?;
-        Ok(Json(RestoreResult { restored_to, new_checkpoint: done.outcome.checkpoint }))
-    })
-    .await
+    state
+        .with_dialog(dialog, query.project, move |handle, dialog| {
+            let checkpoint =
+                handle.read(|project| Ok(project.find_checkpoint(&body.checkpoint_id)?))?;
+            if checkpoint.dialog.as_ref() != Some(dialog) {
+                let message = format!("dialog '{dialog}' has no checkpoint {}", body.checkpoint_id);
+                let hint = "/api/projects/{project}/restore takes any checkpoint";
+                return Err(ErrorResponse::new(ErrorCode::UnknownCheckpoint, message, hint));
+            }
+            let restored_to = checkpoint.id.to_string();
+            let options = GoToOptions::default();
+            let plan = handle.run(request::PlanRestore {
+                checkpoint,
+                options,
+                title: None,
+                what: RewindScope::Files,
+            })?;
+            let done = apply_plan_whole(handle, plan, &consent())?;
+            Ok(Json(RestoreResult { restored_to, new_checkpoint: done.outcome.checkpoint }))
+        })
+        .await
 }

@@ -72,7 +72,7 @@ struct RecordedEvents {
     responses((status = 200, description = "What came of each event.", body = RecordedEvents))
 )]
 async fn record(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
     JsonBody(new): JsonBody<EventsBody>,
 ) -> Result<Json<RecordedEvents>, ErrorResponse> {
@@ -80,32 +80,33 @@ async fn record(
         Some(key) => format!("http.{key}"),
         None => Secret::new::<16>()?.text().to_owned(),
     };
-    let hall = Arc::clone(&desk.projects);
-    let at = hall.now();
-    desk.with_project(id, move |room| {
-        let submission = |(number, event)| {
-            let key = format!("{key}.{number}");
-            Submission { reply_support: new.reply_support, ..Submission::new(key, event, at) }
-        };
-        let submissions: Vec<_> = new.events.into_iter().enumerate().map(submission).collect();
-        let done = room.run(RecordEvents { submissions: submissions.clone() })?;
-        for (submission, recorded) in submissions.iter().zip(&done) {
-            if let Some(relay) = recorded.as_ref().ok().and_then(|it| it.relay.as_ref()) {
-                relay_to_others(&hall, relay, submission);
+    let pool = Arc::clone(&state.projects);
+    let at = pool.now();
+    state
+        .with_project(id, move |handle| {
+            let submission = |(number, event)| {
+                let key = format!("{key}.{number}");
+                Submission::new(key, event, at).with_reply_support(new.reply_support)
+            };
+            let submissions: Vec<_> = new.events.into_iter().enumerate().map(submission).collect();
+            let done = handle.run(RecordEvents { submissions: submissions.clone() })?;
+            for (submission, recorded) in submissions.iter().zip(&done) {
+                if let Some(relay) = recorded.as_ref().ok().and_then(|it| it.relay.as_ref()) {
+                    relay_to_others(&pool, relay, submission);
+                }
             }
-        }
-        Ok(Json(RecordedEvents { replies: done.iter().map(event_reply).collect() }))
-    })
-    .await
+            Ok(Json(RecordedEvents { replies: done.iter().map(event_reply).collect() }))
+        })
+        .await
 }
 
 /// Records an event in the other projects that it concerns. A project that fails does not stop
 /// the others.
-fn relay_to_others(hall: &ProjectPool, relay: &EventRelay, submission: &Submission) {
+fn relay_to_others(pool: &ProjectPool, relay: &EventRelay, submission: &Submission) {
     for other in &relay.to {
-        let recorded = hall.open(&other.root).and_then(|room| {
-            let recorded = room.record(vec![relay.relayed_submission(submission)])?;
-            room.commits().notify();
+        let recorded = pool.open(&other.root).and_then(|handle| {
+            let recorded = handle.record(vec![relay.relayed_submission(submission)])?;
+            handle.commits().notify();
             recorded.into_iter().collect::<Result<Vec<_>, _>>()
         });
         if let Err(failure) = recorded {

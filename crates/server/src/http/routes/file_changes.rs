@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{ChangeId, DialogId};
+use retake_engine::model::{ChangeId, DialogId, ErrorCode};
 use retake_engine::{CascadePolicy, Selection, TakeBackOptions};
 use retake_service::ApiError;
 use retake_service::documents::{FileChangeRecord, FileChanges, ReviewedFileChanges};
@@ -40,14 +40,17 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "The records.", body = FileChanges))
 )]
 async fn file_changes(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
-    QueryParams(within): QueryParams<ProjectQuery>,
+    QueryParams(query): QueryParams<ProjectQuery>,
 ) -> Result<Json<FileChanges>, ErrorResponse> {
-    desk.with_dialog(dialog, within.project, |room, dialog| {
-        Ok(Json(room.read(|project| Ok(FileChanges::read(project, dialog, masking(project))?))?))
-    })
-    .await
+    state
+        .with_dialog(dialog, query.project, |handle, dialog| {
+            Ok(Json(
+                handle.read(|project| Ok(FileChanges::read(project, dialog, masking(project))?))?,
+            ))
+        })
+        .await
 }
 
 /// Keeps one record.
@@ -61,15 +64,16 @@ async fn file_changes(
     responses((status = 200, description = "The record as it is now.", body = ReviewedFileChanges))
 )]
 async fn accept_one(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams((dialog, record)): PathParams<(String, String)>,
-    QueryParams(within): QueryParams<ProjectQuery>,
+    QueryParams(query): QueryParams<ProjectQuery>,
 ) -> Result<Json<ReviewedFileChanges>, ErrorResponse> {
-    desk.with_dialog(dialog, within.project, move |room, dialog| {
-        let change = find_change(room, dialog, &record)?;
-        accept(room, dialog, Selection { changes: vec![change], ..Selection::default() })
-    })
-    .await
+    state
+        .with_dialog(dialog, query.project, move |handle, dialog| {
+            let change = find_change(handle, dialog, &record)?;
+            accept(handle, dialog, Selection { changes: vec![change], ..Selection::default() })
+        })
+        .await
 }
 
 /// Takes back one record, and those that need it.
@@ -85,16 +89,17 @@ async fn accept_one(
     )
 )]
 async fn reject_one(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams((dialog, record)): PathParams<(String, String)>,
-    QueryParams(within): QueryParams<ProjectQuery>,
+    QueryParams(query): QueryParams<ProjectQuery>,
 ) -> Result<Json<ReviewedFileChanges>, ErrorResponse> {
-    desk.with_dialog(dialog, within.project, move |room, dialog| {
-        let change = find_change(room, dialog, &record)?;
-        refuse_decided(room, change)?;
-        reject(room, dialog, Selection { changes: vec![change], ..Selection::default() })
-    })
-    .await
+    state
+        .with_dialog(dialog, query.project, move |handle, dialog| {
+            let change = find_change(handle, dialog, &record)?;
+            refuse_decided(handle, change)?;
+            reject(handle, dialog, Selection { changes: vec![change], ..Selection::default() })
+        })
+        .await
 }
 
 /// Keeps every pending record of a dialog.
@@ -106,14 +111,19 @@ async fn reject_one(
     )
 )]
 async fn accept_all(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
-    QueryParams(within): QueryParams<ProjectQuery>,
+    QueryParams(query): QueryParams<ProjectQuery>,
 ) -> Result<Json<ReviewedFileChanges>, ErrorResponse> {
-    desk.with_dialog(dialog, within.project, |room, dialog| {
-        accept(room, dialog, Selection { dialog: Some(dialog.clone()), ..Selection::default() })
-    })
-    .await
+    state
+        .with_dialog(dialog, query.project, |handle, dialog| {
+            accept(
+                handle,
+                dialog,
+                Selection { dialog: Some(dialog.clone()), ..Selection::default() },
+            )
+        })
+        .await
 }
 
 /// Takes back every pending record of a dialog.
@@ -125,76 +135,90 @@ async fn accept_all(
     )
 )]
 async fn reject_all(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
-    QueryParams(within): QueryParams<ProjectQuery>,
+    QueryParams(query): QueryParams<ProjectQuery>,
 ) -> Result<Json<ReviewedFileChanges>, ErrorResponse> {
-    desk.with_dialog(dialog, within.project, |room, dialog| {
-        reject(room, dialog, Selection { dialog: Some(dialog.clone()), ..Selection::default() })
-    })
-    .await
+    state
+        .with_dialog(dialog, query.project, |handle, dialog| {
+            reject(
+                handle,
+                dialog,
+                Selection { dialog: Some(dialog.clone()), ..Selection::default() },
+            )
+        })
+        .await
 }
 
 /// The change that a record is of.
-fn find_change(room: &ProjectHandle, dialog: &DialogId, name: &str) -> Result<ChangeId, ApiError> {
-    let records = room.read(|project| Ok(project.file_records(dialog)?))?;
+fn find_change(
+    handle: &ProjectHandle,
+    dialog: &DialogId,
+    name: &str,
+) -> Result<ChangeId, ApiError> {
+    let records = handle.read(|project| Ok(project.file_records(dialog)?))?;
     let found = records.iter().find(|record| record.tool_call_id == name);
     found.map(|record| record.change.id).ok_or_else(|| {
         let message = format!("dialog {dialog} has no record '{name}'");
-        ApiError::new("unknown_record", message, "GET /sessions/{id}/file-changes lists them")
+        ApiError::new(
+            ErrorCode::UnknownRecord,
+            message,
+            "GET /sessions/{id}/file-changes lists them",
+        )
     })
 }
 
 /// What was taken back is not taken back again (G-1).
-fn refuse_decided(room: &ProjectHandle, id: ChangeId) -> Result<(), ApiError> {
-    let change = room.read(|project| Ok(project.change(id)?))?;
+fn refuse_decided(handle: &ProjectHandle, id: ChangeId) -> Result<(), ApiError> {
+    let change = handle.read(|project| Ok(project.change(id)?))?;
     match change.filter(|change| !change.is_effective()) {
         None => Ok(()),
         Some(change) => {
             let message = format!("the record was {} before", change.status);
-            Err(ApiError::new("decided", message, "the project's `undo` takes that back"))
+            Err(ApiError::new(ErrorCode::Decided, message, "the project's `undo` takes that back"))
         }
     }
 }
 
 fn accept(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     dialog: &DialogId,
     selection: Selection,
 ) -> Result<Json<ReviewedFileChanges>, ErrorResponse> {
-    let accepted = room.run(request::AcceptChanges { scope: ChangeScope::Changes(selection) })?;
+    let accepted = handle.run(request::AcceptChanges { scope: ChangeScope::Changes(selection) })?;
     let decided = accepted.changes.into_iter().chain(accepted.already).collect();
-    Ok(Json(reviewed(room, dialog, &decided, &BTreeSet::new())?))
+    Ok(Json(reviewed(handle, dialog, &decided, &BTreeSet::new())?))
 }
 
 fn reject(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     dialog: &DialogId,
     selection: Selection,
 ) -> Result<Json<ReviewedFileChanges>, ErrorResponse> {
     let taking = TakeBackOptions { cascade: CascadePolicy::Agents, ..TakeBackOptions::default() };
-    let plan = room.run(request::PlanReject { scope: ChangeScope::Changes(selection), taking })?;
+    let plan =
+        handle.run(request::PlanReject { scope: ChangeScope::Changes(selection), taking })?;
     let decided = plan.writes().flat_map(|file| file.changes.iter().copied()).collect();
     let cascaded = plan.cascaded.iter().copied().collect();
     // REV-5: that later records go with it is what rejecting means here.
     let consent = Consent { agreed: vec!["cascades".to_owned()], ..Consent::default() };
-    apply_plan_whole(room, plan, &consent)?;
-    Ok(Json(reviewed(room, dialog, &decided, &cascaded)?))
+    apply_plan_whole(handle, plan, &consent)?;
+    Ok(Json(reviewed(handle, dialog, &decided, &cascaded)?))
 }
 
 /// The records as they are now.
 fn reviewed(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     dialog: &DialogId,
     decided: &BTreeSet<ChangeId>,
     cascaded: &BTreeSet<ChangeId>,
 ) -> Result<ReviewedFileChanges, ApiError> {
-    room.read(|project| {
+    handle.read(|project| {
         let mut answer = ReviewedFileChanges { file_changes: Vec::new(), cascaded: Vec::new() };
         for record in project.file_records(dialog)? {
             if decided.contains(&record.change.id) {
-                let told = FileChangeRecord::read(project, &record, masking(project))?;
-                answer.file_changes.push(told);
+                let document = FileChangeRecord::read(project, &record, masking(project))?;
+                answer.file_changes.push(document);
             }
             if cascaded.contains(&record.change.id) {
                 answer.cascaded.push(record.tool_call_id);

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use retake_agents::history::HistoryFormat;
 use retake_engine::Project;
+use retake_engine::model::{AgentRef, ErrorCode};
 use retake_service::documents::{
     CondensedHistory, ConversationView, ConversationViews, ExportedHistory, ImportedHistory,
     ModelHistory, ModelPage, agent_or_main,
@@ -69,17 +70,24 @@ struct MessagesQuery {
     responses((status = 200, description = "A page.", body = ModelHistory))
 )]
 async fn messages(
-    State(desk): State<AppState>,
-    PathParams((id, talk)): PathParams<(String, String)>,
-    QueryParams(asked): QueryParams<MessagesQuery>,
+    State(state): State<AppState>,
+    PathParams((id, dialog_id)): PathParams<(String, String)>,
+    QueryParams(query): QueryParams<MessagesQuery>,
 ) -> Result<Json<ModelHistory>, ErrorResponse> {
-    let cursor = asked.cursor.map(check_seq).transpose()?;
-    let page = ModelPage { whole: asked.whole, cursor, limit: page_size(asked.limit, 20)? };
-    desk.read(id, move |project| {
-        let (dialog, agent) = (find_dialog(project, &talk)?, agent_or_main(asked.agent.as_deref()));
-        Ok(Json(ModelHistory::read(project, (&dialog, &agent), page, masking(project))?))
-    })
-    .await
+    let cursor = query.cursor.map(check_seq).transpose()?;
+    let page = ModelPage { whole: query.whole, cursor, limit: page_size(query.limit, 20)? };
+    state
+        .read(id, move |project| {
+            let (dialog, agent) =
+                (find_dialog(project, &dialog_id)?, agent_or_main(query.agent.as_deref()));
+            Ok(Json(ModelHistory::read(
+                project,
+                AgentRef { dialog: &dialog, agent: &agent },
+                page,
+                masking(project),
+            )?))
+        })
+        .await
 }
 
 /// Whose conversation.
@@ -103,15 +111,17 @@ struct AgentQuery {
     responses((status = 200, description = "The views.", body = ConversationViews))
 )]
 async fn views(
-    State(desk): State<AppState>,
-    PathParams((id, talk)): PathParams<(String, String)>,
-    QueryParams(whose): QueryParams<AgentQuery>,
+    State(state): State<AppState>,
+    PathParams((id, dialog_id)): PathParams<(String, String)>,
+    QueryParams(query): QueryParams<AgentQuery>,
 ) -> Result<Json<ConversationViews>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let (dialog, agent) = (find_dialog(project, &talk)?, agent_or_main(whose.agent.as_deref()));
-        Ok(Json(ConversationViews::read(project, &dialog, &agent)?))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let (dialog, agent) =
+                (find_dialog(project, &dialog_id)?, agent_or_main(query.agent.as_deref()));
+            Ok(Json(ConversationViews::read(project, &dialog, &agent)?))
+        })
+        .await
 }
 
 /// How a conversation is to be written.
@@ -139,25 +149,27 @@ struct HistoryExportQuery {
     responses((status = 200, description = "The file.", body = ExportedHistory))
 )]
 async fn export(
-    State(desk): State<AppState>,
-    PathParams((id, talk)): PathParams<(String, String)>,
-    QueryParams(asked): QueryParams<HistoryExportQuery>,
+    State(state): State<AppState>,
+    PathParams((id, dialog_id)): PathParams<(String, String)>,
+    QueryParams(query): QueryParams<HistoryExportQuery>,
 ) -> Result<Json<ExportedHistory>, ErrorResponse> {
-    let form = parse_form(asked.form.as_deref())?.unwrap_or(HistoryFormat::ApiHistory);
-    desk.with_project(id, move |room| {
-        Ok(Json(room.read(|project| {
-            let (dialog, agent) =
-                (find_dialog(project, &talk)?, agent_or_main(asked.agent.as_deref()));
-            let (whole, masking, at) = (asked.whole, masking(project), room.now());
-            let how = ExportOptions { form, whole, masking, at };
-            Ok(ExportedHistory {
-                form: form.to_string(),
-                file_name: form.file_name(&dialog.0),
-                content: history::export(project, (&dialog, &agent), how)?,
-            })
-        })?))
-    })
-    .await
+    let form = parse_form(query.form.as_deref())?.unwrap_or(HistoryFormat::ApiHistory);
+    state
+        .with_project(id, move |handle| {
+            Ok(Json(handle.read(|project| {
+                let (dialog, agent) =
+                    (find_dialog(project, &dialog_id)?, agent_or_main(query.agent.as_deref()));
+                let (whole, masking, at) = (query.whole, masking(project), handle.now());
+                let of = AgentRef { dialog: &dialog, agent: &agent };
+                let options = ExportOptions { form, whole, masking, at };
+                Ok(ExportedHistory {
+                    form: form.to_string(),
+                    file_name: form.file_name(&dialog.0),
+                    content: history::export(project, of, options)?,
+                })
+            })?))
+        })
+        .await
 }
 
 /// A conversation to be taken in.
@@ -190,18 +202,19 @@ struct ConversationBody {
     responses((status = 200, description = "What was taken in.", body = ImportedHistory))
 )]
 async fn take_in(
-    State(desk): State<AppState>,
-    PathParams((id, talk)): PathParams<(String, String)>,
-    JsonBody(asked): JsonBody<ConversationBody>,
+    State(state): State<AppState>,
+    PathParams((id, dialog_id)): PathParams<(String, String)>,
+    JsonBody(body): JsonBody<ConversationBody>,
 ) -> Result<Json<ImportedHistory>, ErrorResponse> {
-    let form = parse_form(asked.form.as_deref())?;
-    desk.with_project(id, move |room| {
-        let found = ParsedConversation::parse("the content", asked.content.as_bytes(), form)?;
-        let import = found.import_request(talk.as_str().into(), asked.agent.as_deref())?;
-        let added = if asked.dry_run { None } else { Some(room.run(import.clone())?) };
-        Ok(Json(ImportedHistory::new(&found, &import, added.as_ref())))
-    })
-    .await
+    let form = parse_form(body.form.as_deref())?;
+    state
+        .with_project(id, move |handle| {
+            let found = ParsedConversation::parse("the content", body.content.as_bytes(), form)?;
+            let import = found.import_request(dialog_id.as_str().into(), body.agent.as_deref())?;
+            let added = if body.dry_run { None } else { Some(handle.run(import.clone())?) };
+            Ok(Json(ImportedHistory::new(&found, &import, added.as_ref())))
+        })
+        .await
 }
 
 /// How a conversation is to be condensed.
@@ -231,31 +244,33 @@ struct CondenseBody {
     responses((status = 200, description = "What was done.", body = CondensedHistory))
 )]
 async fn condense(
-    State(desk): State<AppState>,
-    PathParams((id, talk)): PathParams<(String, String)>,
-    OptionalJsonBody(asked): OptionalJsonBody<CondenseBody>,
+    State(state): State<AppState>,
+    PathParams((id, dialog_id)): PathParams<(String, String)>,
+    OptionalJsonBody(body): OptionalJsonBody<CondenseBody>,
 ) -> Result<Json<CondensedHistory>, ErrorResponse> {
-    desk.with_project(id, move |room| Ok(Json(run_condense(room, &talk, &asked)?))).await
+    state.with_project(id, move |handle| Ok(Json(run_condense(handle, &dialog_id, &body)?))).await
 }
 
 fn run_condense(
-    room: &ProjectHandle,
-    talk: &str,
-    asked: &CondenseBody,
+    handle: &ProjectHandle,
+    dialog_id: &str,
+    body: &CondenseBody,
 ) -> Result<CondensedHistory, ApiError> {
-    let keep = asked.keep.unwrap_or(DEFAULT_KEPT_MESSAGES);
+    let keep = body.keep.unwrap_or(DEFAULT_KEPT_MESSAGES);
     let plan = |project: &Project| {
-        let (dialog, agent) = (find_dialog(project, talk)?, agent_or_main(asked.agent.as_deref()));
+        let (dialog, agent) =
+            (find_dialog(project, dialog_id)?, agent_or_main(body.agent.as_deref()));
         let plan = project.plan_condense(&dialog, &agent, keep, &tokens::count_tokens)?;
         Ok((plan, project.settings().summary.clone(), masking(project)))
     };
-    let (plan, settings, masking) = room.read(plan)?;
-    if asked.dry_run {
+    let (plan, settings, masking) = handle.read(plan)?;
+    if body.dry_run {
         return Ok(CondensedHistory::planned(&plan));
     }
     let summariser = HttpSummariser::new(&settings, |name| std::env::var(name).ok())?;
     let asking = summariser.request_options(&settings, &thread::sleep);
-    let done = room.run(request::CondenseHistory { with: plan.summarise(&asking, room.now())? })?;
+    let done =
+        handle.run(request::CondenseHistory { with: plan.summarise(&asking, handle.now())? })?;
     Ok(CondensedHistory::done(&plan, &done, masking))
 }
 
@@ -270,21 +285,23 @@ fn run_condense(
     responses((status = 200, description = "What is shown now.", body = ConversationView))
 )]
 async fn back(
-    State(desk): State<AppState>,
-    PathParams((id, talk)): PathParams<(String, String)>,
-    OptionalJsonBody(whose): OptionalJsonBody<AgentQuery>,
+    State(state): State<AppState>,
+    PathParams((id, dialog_id)): PathParams<(String, String)>,
+    OptionalJsonBody(body): OptionalJsonBody<AgentQuery>,
 ) -> Result<Json<ConversationView>, ErrorResponse> {
-    desk.with_project(id, move |room| {
-        let dialog = room.read(|project| find_dialog(project, &talk))?;
-        let agent = agent_or_main(whose.agent.as_deref());
-        let view = room.run(request::UnhideMessages { dialog, agent })?;
-        Ok(Json(ConversationView::from(&view)))
-    })
-    .await
+    state
+        .with_project(id, move |handle| {
+            let dialog = handle.read(|project| find_dialog(project, &dialog_id))?;
+            let agent = agent_or_main(body.agent.as_deref());
+            let view = handle.run(request::UnhideMessages { dialog, agent })?;
+            Ok(Json(ConversationView::from(&view)))
+        })
+        .await
 }
 
 fn parse_form(name: Option<&str>) -> Result<Option<HistoryFormat>, ApiError> {
-    let unknown = |error| ApiError::new("bad_value", format!("{error}"), "name one of these");
+    let unknown =
+        |error| ApiError::new(ErrorCode::BadValue, format!("{error}"), "name one of these");
     name.map(|name| {
         name.parse().map_err(|error: <HistoryFormat as std::str::FromStr>::Err| unknown(error))
     })

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
+use retake_engine::model::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -63,18 +64,20 @@ struct IssuedToken {
     )
 )]
 async fn exchange(
-    State(desk): State<AppState>,
-    JsonBody(asked): JsonBody<CodeExchangeBody>,
+    State(state): State<AppState>,
+    JsonBody(body): JsonBody<CodeExchangeBody>,
 ) -> Result<Json<IssuedToken>, ErrorResponse> {
-    match desk.codes.redeem(&asked.code) {
-        Ok(scope) => Ok(Json(IssuedToken { token: desk.tokens.token_of(scope).to_owned(), scope })),
+    match state.codes.redeem(&body.code) {
+        Ok(scope) => {
+            Ok(Json(IssuedToken { token: state.tokens.token_of(scope).to_owned(), scope }))
+        }
         Err(CodeRejection::Wrong) => {
             let hint = "a code is good once and for a minute; ask for a new one";
-            Err(ErrorResponse::new("wrong_code", "this code is not good", hint))
+            Err(ErrorResponse::new(ErrorCode::WrongCode, "this code is not good", hint))
         }
         Err(CodeRejection::TooManyWrong) => {
             let hint = "try again in a minute";
-            Err(ErrorResponse::new("too_many_codes", "too many wrong codes were sent", hint))
+            Err(ErrorResponse::new(ErrorCode::TooManyCodes, "too many wrong codes were sent", hint))
         }
     }
 }

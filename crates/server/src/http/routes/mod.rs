@@ -20,7 +20,7 @@ mod stream;
 use std::sync::Arc;
 
 use retake_engine::Project;
-use retake_engine::model::{AgentId, ChangeId, DialogId, ProjectPath};
+use retake_engine::model::{AgentId, ChangeId, DialogId, ErrorCode, ProjectPath};
 use retake_service::{ApiError, Masking};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -56,28 +56,28 @@ impl AppState {
         project: String,
         job: impl FnOnce(&Project) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ErrorResponse> {
-        self.run_blocking(move |hall| Ok(hall.handle(&project)?.read(job)?)).await
+        self.run_blocking(move |pool| Ok(pool.handle(&project)?.read(job)?)).await
     }
 
-    /// Does something with a project's room.
+    /// Runs a job with a project's handle.
     async fn with_project<T: Send + 'static>(
         &self,
         project: String,
         job: impl FnOnce(&ProjectHandle) -> Result<T, ErrorResponse> + Send + 'static,
     ) -> Result<T, ErrorResponse> {
-        self.run_blocking(move |hall| job(&*hall.handle(&project)?)).await
+        self.run_blocking(move |pool| job(&*pool.handle(&project)?)).await
     }
 
-    /// Does something with the room of the project that has a dialog.
+    /// Runs a job with the handle of the project that has a dialog.
     async fn with_dialog<T: Send + 'static>(
         &self,
         dialog: String,
         project: Option<String>,
         job: impl FnOnce(&ProjectHandle, &DialogId) -> Result<T, ErrorResponse> + Send + 'static,
     ) -> Result<T, ErrorResponse> {
-        self.run_blocking(move |hall| {
+        self.run_blocking(move |pool| {
             let dialog = DialogId::from(dialog.as_str());
-            job(&*project_of_dialog(hall, &dialog, project.as_deref())?, &dialog)
+            job(&*project_of_dialog(pool, &dialog, project.as_deref())?, &dialog)
         })
         .await
     }
@@ -88,38 +88,38 @@ fn masking(project: &Project) -> Masking {
     Masking::from(&project.settings().api)
 }
 
-/// The room of the project that has a dialog; a project that is named decides if several do.
+/// The handle of the project that has a dialog; a project that is named decides if several do.
 fn project_of_dialog(
-    hall: &ProjectPool,
+    pool: &ProjectPool,
     dialog: &DialogId,
     project: Option<&str>,
 ) -> Result<Arc<ProjectHandle>, ApiError> {
-    let has = |room: &ProjectHandle| room.read(|project| Ok(project.dialog(dialog)?.is_some()));
+    let has = |handle: &ProjectHandle| handle.read(|project| Ok(project.dialog(dialog)?.is_some()));
     if let Some(id) = project {
-        let room = hall.handle(id)?;
-        return if has(&room)? { Ok(room) } else { Err(unknown_dialog(dialog)) };
+        let handle = pool.handle(id)?;
+        return if has(&handle)? { Ok(handle) } else { Err(unknown_dialog(dialog)) };
     }
-    let open = hall.handles();
+    let open = pool.handles();
     let mut found = Vec::new();
-    for known in hall.known_projects()? {
-        let has_it = match open.iter().find(|room| room.id() == known.id) {
+    for known in pool.known_projects()? {
+        let has_it = match open.iter().find(|handle| handle.id() == known.id) {
             // A project whose folder is gone cannot be asked.
-            Some(room) => has(room).unwrap_or(false),
+            Some(handle) => has(handle).unwrap_or(false),
             // One is not opened for good because of this.
-            None => match hall.retake().open(&known.root) {
+            None => match pool.retake().open(&known.root) {
                 Ok(project) => project.id() == known.id && project.dialog(dialog)?.is_some(),
                 Err(_) => false,
             },
         };
         if has_it {
-            found.push(hall.handle(&known.id)?);
+            found.push(pool.handle(&known.id)?);
         }
     }
     match found.as_slice() {
-        [room] => Ok(Arc::clone(room)),
+        [handle] => Ok(Arc::clone(handle)),
         [] => Err(unknown_dialog(dialog)),
         [first, second, ..] => Err(ApiError::new(
-            "ambiguous_dialog",
+            ErrorCode::AmbiguousDialog,
             format!("projects {} and {} both have dialog '{dialog}'", first.id(), second.id()),
             "say which with ?project=",
         )),
@@ -128,7 +128,11 @@ fn project_of_dialog(
 
 fn unknown_dialog(dialog: &DialogId) -> ApiError {
     let message = format!("there is no dialog '{dialog}'");
-    ApiError::new("unknown_dialog", message, "GET /api/projects/{project}/dialogs lists them")
+    ApiError::new(
+        ErrorCode::UnknownDialog,
+        message,
+        "GET /api/projects/{project}/dialogs lists them",
+    )
 }
 
 /// A dialog of the project.
@@ -145,7 +149,11 @@ fn find_agent(project: &Project, id: &str) -> Result<AgentId, ApiError> {
     let mut agents = project.dialogs()?.into_iter().flat_map(|(_, agents)| agents);
     agents.find(|agent| agent.id.0 == id).map(|agent| agent.id).ok_or_else(|| {
         let message = format!("no dialog has an agent '{id}'");
-        ApiError::new("unknown_agent", message, "GET /api/projects/{project}/dialogs lists them")
+        ApiError::new(
+            ErrorCode::UnknownAgent,
+            message,
+            "GET /api/projects/{project}/dialogs lists them",
+        )
     })
 }
 
@@ -154,7 +162,7 @@ fn parse_change_id(text: &str) -> Result<ChangeId, ApiError> {
     let id = text.parse().ok().filter(|id: &ChangeId| check_seq(id.0).is_ok());
     id.ok_or_else(|| {
         let message = format!("'{text}' is not a change id");
-        ApiError::new("bad_value", message, "they look like c12")
+        ApiError::new(ErrorCode::BadValue, message, "they look like c12")
     })
 }
 
@@ -164,23 +172,23 @@ fn check_seq(number: u64) -> Result<u64, ApiError> {
         return Ok(number);
     }
     let message = format!("nothing is at place {number}");
-    Err(ApiError::new("bad_value", message, "send what the page before gave"))
+    Err(ApiError::new(ErrorCode::BadValue, message, "send what the page before gave"))
 }
 
 /// The place in the project of a path that a client wrote; never one outside of it.
 fn resolve_path(project: &Project, text: &str) -> Result<ProjectPath, ApiError> {
     project.resolve_path(project.root(), text).ok_or_else(|| {
         let message = format!("'{text}' is no path in {}", project.root().display());
-        ApiError::new("outside_project", message, "name a file or folder of the project")
+        ApiError::new(ErrorCode::OutsideProject, message, "name a file or folder of the project")
     })
 }
 
 /// Returns the page size; rejects one over the maximum.
-fn page_size(asked: Option<usize>, otherwise: usize) -> Result<usize, ApiError> {
-    let limit = asked.unwrap_or(otherwise);
+fn page_size(requested: Option<usize>, default: usize) -> Result<usize, ApiError> {
+    let limit = requested.unwrap_or(default);
     if (1..=MAX_PAGE_SIZE).contains(&limit) {
         return Ok(limit);
     }
     let message = format!("`limit` is {limit}, not 1 to {MAX_PAGE_SIZE}");
-    Err(ApiError::new("bad_value", message, "ask for several pages"))
+    Err(ApiError::new(ErrorCode::BadValue, message, "ask for several pages"))
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::extract::State;
 use retake_engine::InitOptions;
+use retake_engine::model::ErrorCode;
 use retake_service::ApiError;
 use retake_service::documents::{CheckUpDocument, ProjectDocument, ProjectList, StatusDocument};
 use retake_service::request::{RefreshProject, RescanProject};
@@ -34,8 +35,8 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     get, path = "/api/projects", tag = "projects",
     responses((status = 200, description = "The projects.", body = ProjectList))
 )]
-async fn projects(State(desk): State<AppState>) -> Result<Json<ProjectList>, ErrorResponse> {
-    desk.run_blocking(|hall| Ok(Json(ProjectList::from(hall.known_projects()?.as_slice())))).await
+async fn projects(State(state): State<AppState>) -> Result<Json<ProjectList>, ErrorResponse> {
+    state.run_blocking(|pool| Ok(Json(ProjectList::from(pool.known_projects()?.as_slice())))).await
 }
 
 /// A folder that becomes a project.
@@ -58,31 +59,32 @@ struct ProjectBody {
     )
 )]
 async fn create(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     JsonBody(new): JsonBody<ProjectBody>,
 ) -> Result<Json<ProjectDocument>, ErrorResponse> {
-    desk.run_blocking(move |hall| {
-        if !new.root.is_absolute() {
-            let message = format!("'{}' is not an absolute path", new.root.display());
-            return Err(ErrorResponse::new(
-                "bad_value",
-                message,
-                "write the whole path of the folder",
-            ));
-        }
-        let init =
-            hall.retake().init(&new.root, InitOptions::default(), hall.now(), &mut |_, _| {});
-        let id = init.map_err(ApiError::from)?.project.id().to_owned();
-        Ok(Json(find_project(hall, &id)?))
-    })
-    .await
+    state
+        .run_blocking(move |pool| {
+            if !new.root.is_absolute() {
+                let message = format!("'{}' is not an absolute path", new.root.display());
+                return Err(ErrorResponse::new(
+                    ErrorCode::BadValue,
+                    message,
+                    "write the whole path of the folder",
+                ));
+            }
+            let init =
+                pool.retake().init(&new.root, InitOptions::default(), pool.now(), &mut |_, _| {});
+            let id = init.map_err(ApiError::from)?.project.id().to_owned();
+            Ok(Json(find_project(pool, &id)?))
+        })
+        .await
 }
 
-fn find_project(hall: &ProjectPool, id: &str) -> Result<ProjectDocument, ApiError> {
-    let known = hall.known_projects()?.into_iter().find(|project| project.id == id);
+fn find_project(pool: &ProjectPool, id: &str) -> Result<ProjectDocument, ApiError> {
+    let known = pool.known_projects()?.into_iter().find(|project| project.id == id);
     known.as_ref().map(ProjectDocument::from).ok_or_else(|| {
         let message = format!("there is no project '{id}'");
-        ApiError::new("unknown_project", message, "GET /api/projects lists them")
+        ApiError::new(ErrorCode::UnknownProject, message, "GET /api/projects lists them")
     })
 }
 
@@ -93,10 +95,10 @@ fn find_project(hall: &ProjectPool, id: &str) -> Result<ProjectDocument, ApiErro
     responses((status = 200, description = "The project.", body = ProjectDocument))
 )]
 async fn project(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
 ) -> Result<Json<ProjectDocument>, ErrorResponse> {
-    desk.run_blocking(move |hall| Ok(Json(find_project(hall, &id)?))).await
+    state.run_blocking(move |pool| Ok(Json(find_project(pool, &id)?))).await
 }
 
 /// What a status says.
@@ -123,24 +125,31 @@ impl Default for StatusQuery {
     responses((status = 200, description = "The status.", body = StatusDocument))
 )]
 async fn status(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    QueryParams(asked): QueryParams<StatusQuery>,
+    QueryParams(query): QueryParams<StatusQuery>,
 ) -> Result<Json<StatusDocument>, ErrorResponse> {
-    let now = desk.projects.now();
-    desk.with_project(id, move |room| {
-        // What is on record is worth telling even if nothing can be added to it.
-        let looked = match (asked.look, asked.ignored) {
-            (true, true) => room.run(RescanProject {}).ok(),
-            (true, false) => room.run(RefreshProject {}).ok(),
-            (false, _) => None,
-        };
-        let status = room.read(|project| {
-            StatusDocument::read(project, now, looked.as_ref(), asked.ignored, masking(project))
-        })?;
-        Ok(Json(status))
-    })
-    .await
+    let now = state.projects.now();
+    state
+        .with_project(id, move |handle| {
+            // What is on record is worth telling even if nothing can be added to it.
+            let refreshed = match (query.look, query.ignored) {
+                (true, true) => handle.run(RescanProject {}).ok(),
+                (true, false) => handle.run(RefreshProject {}).ok(),
+                (false, _) => None,
+            };
+            let status = handle.read(|project| {
+                StatusDocument::read(
+                    project,
+                    now,
+                    refreshed.as_ref(),
+                    query.ignored,
+                    masking(project),
+                )
+            })?;
+            Ok(Json(status))
+        })
+        .await
 }
 
 /// How thorough a check-up is.
@@ -159,13 +168,14 @@ struct DoctorQuery {
     responses((status = 200, description = "What was found.", body = CheckUpDocument))
 )]
 async fn doctor(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    QueryParams(asked): QueryParams<DoctorQuery>,
+    QueryParams(query): QueryParams<DoctorQuery>,
 ) -> Result<Json<CheckUpDocument>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let found = project.check_health(asked.read_data, &mut |_, _| {})?;
-        Ok(Json(CheckUpDocument::new(project, &found, asked.read_data, masking(project))))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let found = project.check_health(query.read_data, &mut |_, _| {})?;
+            Ok(Json(CheckUpDocument::new(project, &found, query.read_data, masking(project))))
+        })
+        .await
 }

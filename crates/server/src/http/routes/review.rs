@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::{Extension, Json};
 use retake_engine::CascadePolicy;
-use retake_engine::model::OperationKind;
+use retake_engine::model::{ErrorCode, OperationKind};
 use retake_service::documents::{
     AcceptedDocument, ApprovedDocument, OperationList, OperationOutcome, RecoverableOperation,
 };
@@ -46,16 +46,17 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "What was accepted.", body = AcceptedDocument))
 )]
 async fn accept(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
     JsonBody(keep): JsonBody<AcceptBody>,
 ) -> Result<Json<AcceptedDocument>, ErrorResponse> {
-    desk.with_project(id, move |room| {
-        let scope = room.read(|project| keep.scope(project))?;
-        let accepted = room.run(request::AcceptChanges { scope })?;
-        Ok(Json(AcceptedDocument::new(&accepted, &keep.hunks)))
-    })
-    .await
+    state
+        .with_project(id, move |handle| {
+            let scope = handle.read(|project| keep.scope(project))?;
+            let accepted = handle.run(request::AcceptChanges { scope })?;
+            Ok(Json(AcceptedDocument::new(&accepted, &keep.hunks)))
+        })
+        .await
 }
 
 /// Takes back changes that the person does not want.
@@ -67,19 +68,20 @@ async fn accept(
     responses((status = 200, description = "What was done, or would be.", body = OperationResponse))
 )]
 async fn reject(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     Extension(by): Extension<TokenScope>,
     PathParams(id): PathParams<String>,
-    JsonBody(asked): JsonBody<TakeBackBody>,
+    JsonBody(body): JsonBody<TakeBackBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = asked.consent().check_scope(by)?;
-    desk.with_project(id, move |room| {
-        let scope = room.read(|project| asked.scope(project))?;
-        let taking = asked.take_back_options(CascadePolicy::Agents);
-        let plan = room.run(request::PlanReject { scope, taking })?;
-        apply_plan(room, plan, &consent).map(Json)
-    })
-    .await
+    let consent = body.consent().check_scope(by)?;
+    state
+        .with_project(id, move |handle| {
+            let scope = handle.read(|project| body.scope(project))?;
+            let taking = body.take_back_options(CascadePolicy::Agents);
+            let plan = handle.run(request::PlanReject { scope, taking })?;
+            apply_plan(handle, plan, &consent).map(Json)
+        })
+        .await
 }
 
 /// Takes back changes, approved or not.
@@ -89,19 +91,20 @@ async fn reject(
     responses((status = 200, description = "What was done, or would be.", body = OperationResponse))
 )]
 async fn rollback(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     Extension(by): Extension<TokenScope>,
     PathParams(id): PathParams<String>,
-    JsonBody(asked): JsonBody<TakeBackBody>,
+    JsonBody(body): JsonBody<TakeBackBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = asked.consent().check_scope(by)?;
-    desk.with_project(id, move |room| {
-        let scope = room.read(|project| asked.scope(project))?;
-        let taking = asked.take_back_options(CascadePolicy::Leave);
-        let plan = room.run(request::PlanRollback { scope, taking })?;
-        apply_plan(room, plan, &consent).map(Json)
-    })
-    .await
+    let consent = body.consent().check_scope(by)?;
+    state
+        .with_project(id, move |handle| {
+            let scope = handle.read(|project| body.scope(project))?;
+            let taking = body.take_back_options(CascadePolicy::Leave);
+            let plan = handle.run(request::PlanRollback { scope, taking })?;
+            apply_plan(handle, plan, &consent).map(Json)
+        })
+        .await
 }
 
 /// Takes back the newest step: a turn, or what Retake did.
@@ -114,22 +117,23 @@ async fn rollback(
     )
 )]
 async fn undo(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     Extension(by): Extension<TokenScope>,
     PathParams(id): PathParams<String>,
-    OptionalJsonBody(asked): OptionalJsonBody<StepBody>,
+    OptionalJsonBody(body): OptionalJsonBody<StepBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = asked.consent().check_scope(by)?;
-    desk.with_project(id, move |room| {
-        let undo =
-            request::PlanUndo { taking: asked.take_back_options(), what: asked.rewind.into() };
-        if let Some((plan, _)) = room.run(undo)? {
-            return apply_plan(room, plan, &consent).map(Json);
-        }
-        let considered = room.read(|project| Ok(project.nothing_to_undo()?))?;
-        nothing_to_apply(OperationOutcome::nothing_to_undo(&considered), &consent).map(Json)
-    })
-    .await
+    let consent = body.consent().check_scope(by)?;
+    state
+        .with_project(id, move |handle| {
+            let undo =
+                request::PlanUndo { taking: body.take_back_options(), what: body.rewind.into() };
+            if let Some((plan, _)) = handle.run(undo)? {
+                return apply_plan(handle, plan, &consent).map(Json);
+            }
+            let considered = handle.read(|project| Ok(project.nothing_to_undo()?))?;
+            nothing_to_apply(OperationOutcome::nothing_to_undo(&considered), &consent).map(Json)
+        })
+        .await
 }
 
 /// Brings back what was undone last.
@@ -142,24 +146,24 @@ async fn undo(
     )
 )]
 async fn redo(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     Extension(by): Extension<TokenScope>,
     PathParams(id): PathParams<String>,
-    OptionalJsonBody(asked): OptionalJsonBody<StepBody>,
+    OptionalJsonBody(body): OptionalJsonBody<StepBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = asked.consent().check_scope(by)?;
-    desk.with_project(id, move |room| {
-        match room.run(request::PlanRedo {
-            taking: asked.take_back_options(),
-            what: asked.rewind.into(),
-        })? {
-            Some((plan, _)) => apply_plan(room, plan, &consent).map(Json),
-            None => {
-                nothing_to_apply(OperationOutcome::nothing(OperationKind::Redo), &consent).map(Json)
+    let consent = body.consent().check_scope(by)?;
+    state
+        .with_project(id, move |handle| {
+            match handle.run(request::PlanRedo {
+                taking: body.take_back_options(),
+                what: body.rewind.into(),
+            })? {
+                Some((plan, _)) => apply_plan(handle, plan, &consent).map(Json),
+                None => nothing_to_apply(OperationOutcome::nothing(OperationKind::Redo), &consent)
+                    .map(Json),
             }
-        }
-    })
-    .await
+        })
+        .await
 }
 
 /// Puts the files into the state of a checkpoint.
@@ -169,22 +173,24 @@ async fn redo(
     responses((status = 200, description = "What was done, or would be.", body = OperationResponse))
 )]
 async fn restore(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     Extension(by): Extension<TokenScope>,
     PathParams(id): PathParams<String>,
-    JsonBody(asked): JsonBody<RestoreBody>,
+    JsonBody(body): JsonBody<RestoreBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = asked.consent().check_scope(by)?;
-    desk.with_project(id, move |room| {
-        let (checkpoint, options) = room.read(|project| {
-            let id = asked.checkpoint(project)?;
-            Ok((project.find_checkpoint(&id)?, asked.options(project)?))
-        })?;
-        let what = asked.rewind.into();
-        let plan = room.run(request::PlanRestore { checkpoint, options, title: None, what })?;
-        apply_plan(room, plan, &consent).map(Json)
-    })
-    .await
+    let consent = body.consent().check_scope(by)?;
+    state
+        .with_project(id, move |handle| {
+            let (checkpoint, options) = handle.read(|project| {
+                let id = body.checkpoint(project)?;
+                Ok((project.find_checkpoint(&id)?, body.options(project)?))
+            })?;
+            let what = body.rewind.into();
+            let plan =
+                handle.run(request::PlanRestore { checkpoint, options, title: None, what })?;
+            apply_plan(handle, plan, &consent).map(Json)
+        })
+        .await
 }
 
 /// Takes back what a dialog did since its last approval.
@@ -194,19 +200,20 @@ async fn restore(
     responses((status = 200, description = "What was done, or would be.", body = OperationResponse))
 )]
 async fn reset(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     Extension(by): Extension<TokenScope>,
     PathParams(id): PathParams<String>,
-    JsonBody(asked): JsonBody<ResetBody>,
+    JsonBody(body): JsonBody<ResetBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = asked.consent().check_scope(by)?;
-    desk.with_project(id, move |room| {
-        let dialog = room.read(|project| asked.dialog(project))?;
-        let taking = asked.take_back_options();
-        let plan = room.run(request::PlanReset { dialog, exact: asked.exact, taking })?;
-        apply_plan(room, plan, &consent).map(Json)
-    })
-    .await
+    let consent = body.consent().check_scope(by)?;
+    state
+        .with_project(id, move |handle| {
+            let dialog = handle.read(|project| body.dialog(project))?;
+            let taking = body.take_back_options();
+            let plan = handle.run(request::PlanReset { dialog, exact: body.exact, taking })?;
+            apply_plan(handle, plan, &consent).map(Json)
+        })
+        .await
 }
 
 /// Locks in what a dialog did.
@@ -216,19 +223,21 @@ async fn reset(
     responses((status = 200, description = "What was approved.", body = ApprovedDocument))
 )]
 async fn approve(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    JsonBody(asked): JsonBody<ApproveBody>,
+    JsonBody(body): JsonBody<ApproveBody>,
 ) -> Result<Json<ApprovedDocument>, ErrorResponse> {
-    desk.with_project(id, move |room| {
-        let dialog = room.read(|project| find_dialog(project, &asked.dialog))?;
-        let (id, message) = (dialog.clone(), asked.message);
-        let approved = room.run(request::ApproveDialog { dialog, message: message.clone() })?;
-        let message =
-            room.read(|project| Ok(masking(project).mask_optional(message.as_deref())))?;
-        Ok(Json(ApprovedDocument::new(&id, &approved, message.as_deref())))
-    })
-    .await
+    state
+        .with_project(id, move |handle| {
+            let dialog = handle.read(|project| find_dialog(project, &body.dialog))?;
+            let (id, message) = (dialog.clone(), body.message);
+            let approved =
+                handle.run(request::ApproveDialog { dialog, message: message.clone() })?;
+            let message =
+                handle.read(|project| Ok(masking(project).mask_optional(message.as_deref())))?;
+            Ok(Json(ApprovedDocument::new(&id, &approved, message.as_deref())))
+        })
+        .await
 }
 
 /// How many operations.
@@ -248,16 +257,17 @@ struct OperationsQuery {
     responses((status = 200, description = "The operations.", body = OperationList))
 )]
 async fn operations(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    QueryParams(asked): QueryParams<OperationsQuery>,
+    QueryParams(query): QueryParams<OperationsQuery>,
 ) -> Result<Json<OperationList>, ErrorResponse> {
-    desk.read(id, move |project| {
-        let limit = page_size(asked.limit, 100)?;
-        let operations = OperationList::from(project.operations(limit)?.as_slice());
-        Ok(Json(operations.masked(masking(project))))
-    })
-    .await
+    state
+        .read(id, move |project| {
+            let limit = page_size(query.limit, 100)?;
+            let operations = OperationList::from(project.operations(limit)?.as_slice());
+            Ok(Json(operations.masked(masking(project))))
+        })
+        .await
 }
 
 /// The operation that was interrupted, if one was: nothing is undone before it is settled.
@@ -267,14 +277,15 @@ async fn operations(
     responses((status = 200, description = "The operation, or null.", body = RecoverableOperation))
 )]
 async fn interrupted(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
 ) -> Result<Json<RecoverableOperation>, ErrorResponse> {
-    desk.read(id, |project| {
-        let recoverable = RecoverableOperation::from(project.interrupted()?.as_ref());
-        Ok(Json(recoverable.masked(masking(project))))
-    })
-    .await
+    state
+        .read(id, |project| {
+            let recoverable = RecoverableOperation::from(project.interrupted()?.as_ref());
+            Ok(Json(recoverable.masked(masking(project))))
+        })
+        .await
 }
 
 /// Settles the operation that was interrupted.
@@ -284,22 +295,24 @@ async fn interrupted(
     responses((status = 200, description = "What was done.", body = OperationOutcome))
 )]
 async fn recover(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(id): PathParams<String>,
-    JsonBody(asked): JsonBody<RecoverBody>,
+    JsonBody(body): JsonBody<RecoverBody>,
 ) -> Result<Json<OperationOutcome>, ErrorResponse> {
-    desk.with_project(id, move |room| {
-        let Some(applied) = room.run(request::RecoverOperation { how: asked.how.into() })? else {
-            let hint = "there is nothing to do";
-            return Err(ErrorResponse::new(
-                "nothing_interrupted",
-                "no operation was interrupted",
-                hint,
-            ));
-        };
-        Ok(Json(room.read(|project| {
-            Ok(OperationOutcome::applied(project, &applied)?.masked(masking(project)))
-        })?))
-    })
-    .await
+    state
+        .with_project(id, move |handle| {
+            let Some(applied) = handle.run(request::RecoverOperation { how: body.how.into() })?
+            else {
+                let hint = "there is nothing to do";
+                return Err(ErrorResponse::new(
+                    ErrorCode::NothingInterrupted,
+                    "no operation was interrupted",
+                    hint,
+                ));
+            };
+            Ok(Json(handle.read(|project| {
+                Ok(OperationOutcome::applied(project, &applied)?.masked(masking(project)))
+            })?))
+        })
+        .await
 }

@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_core::Stream;
-use retake_engine::model::{AgentId, DialogId, ProjectPath};
+use retake_engine::model::{AgentId, DialogId, ErrorCode, ProjectPath};
 use retake_service::ApiError;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -76,20 +76,20 @@ struct FollowQuery {
     ))
 )]
 async fn follow(
-    State(desk): State<AppState>,
+    State(state): State<AppState>,
     PathParams(project): PathParams<String>,
     QueryParams(follow): QueryParams<FollowQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ErrorResponse> {
     let (start, filter) = (follow.start(&headers)?, follow.filter()?);
-    let pace = desk.timing;
-    let opened = desk.run_blocking(move |hall| {
-        let room = hall.handle(&project)?;
-        let busy = hall.idle().start_work().ok_or_else(ErrorResponse::busy)?;
+    let timing = state.timing;
+    let opened = state.run_blocking(move |pool| {
+        let handle = pool.handle(&project)?;
+        let busy = pool.idle().start_work().ok_or_else(ErrorResponse::busy)?;
         Ok(spawn_pump(
-            &room,
-            EventFollower::new(Arc::clone(&room), start, filter, follow.compat)?,
-            pace,
+            &handle,
+            EventFollower::new(Arc::clone(&handle), start, filter, follow.compat)?,
+            timing,
             busy,
         )?)
     });
@@ -110,52 +110,53 @@ impl FollowQuery {
     }
 
     fn filter(&self) -> Result<StreamFilter, ApiError> {
-        let names = self.kinds.as_deref().map(StreamFilter::parse_names).transpose()?;
+        let kinds = self.kinds.as_deref().map(StreamFilter::parse_kinds).transpose()?;
         let path = self.path.as_deref().map(|path| path.trim_end_matches('/'));
         let path = path.filter(|path| !path.is_empty()).map(ProjectPath::new).transpose();
-        let path = path.map_err(|error| bad_request("bad_path", error.to_string()))?;
-        Ok(StreamFilter { dialog: self.dialog.clone(), agent: self.agent.clone(), names, path })
+        let path = path.map_err(|error| bad_request(ErrorCode::BadPath, error.to_string()))?;
+        Ok(StreamFilter { dialog: self.dialog.clone(), agent: self.agent.clone(), kinds, path })
     }
 }
 
 fn bad_event_id(id: &str) -> ApiError {
     let message = format!("'{id}' is no event id");
-    ApiError::new("bad_event_id", message, "send the last `id:` that you have, or none")
+    ApiError::new(ErrorCode::BadEventId, message, "send the last `id:` that you have, or none")
 }
 
-fn bad_request(code: &'static str, message: String) -> ApiError {
+fn bad_request(code: ErrorCode, message: String) -> ApiError {
     ApiError::new(code, message, "docs/events.md says what is understood here")
 }
 
 /// Starts the thread that follows; it ends with the connection. Until then the daemon is busy.
 fn spawn_pump(
-    room: &ProjectHandle,
+    handle: &ProjectHandle,
     follower: EventFollower,
-    pace: StreamTiming,
+    timing: StreamTiming,
     busy: BusyGuard,
 ) -> Result<FrameReceiver, ApiError> {
-    let full = |message: String| ApiError::new("too_many_streams", message, "close one, or wait");
-    let seat: StreamPermit = room.stream_limit().acquire().ok_or_else(|| {
-        full(format!("{MAX_STREAMS} streams follow {} already", room.root().display()))
+    let full =
+        |message: String| ApiError::new(ErrorCode::TooManyStreams, message, "close one, or wait");
+    let seat: StreamPermit = handle.stream_limit().acquire().ok_or_else(|| {
+        full(format!("{MAX_STREAMS} streams follow {} already", handle.root().display()))
     })?;
-    let (inlet, outlet) = frame_queue(pace.read_timeout);
+    let (sender, receiver) = frame_queue(timing.read_timeout);
     let follow = move || {
         let _both = (seat, busy);
-        pump(follower, &inlet, pace);
+        pump(follower, &sender, timing);
     };
     let started = thread::Builder::new().name("events".to_owned()).spawn(follow);
     started.map_err(|error| full(format!("no thread for a stream: {error}")))?;
-    Ok(outlet)
+    Ok(receiver)
 }
 
-fn stream_response(outlet: FrameReceiver) -> Response {
+fn stream_response(receiver: FrameReceiver) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
         // For proxies that would wait for more.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
-    (headers, Body::from_stream(FrameStream(outlet))).into_response()
+    (headers, Body::from_stream(FrameStream(receiver))).into_response()
 }
 
 struct FrameStream(FrameReceiver);

@@ -13,10 +13,10 @@ const INSIDE: &str = "RETAKE_TEST_IN_NAMESPACE";
 fn with_lock(project: WatchTestProject) -> (WatchedProject, Arc<InotifyShared>) {
     let workspace = Workspace::open(&project.root()).unwrap();
     let mut shared = None;
-    let open = |sight: BackendSetup<'_>| {
-        let eyes = InotifyWatcher::start(sight)?;
-        shared = Some(Arc::clone(&eyes.shared));
-        Ok(Box::new(eyes) as Box<dyn WatchBackend>)
+    let open = |setup: BackendSetup<'_>| {
+        let watcher = InotifyWatcher::start(setup)?;
+        shared = Some(Arc::clone(&watcher.shared));
+        Ok(Box::new(watcher) as Box<dyn WatchBackend>)
     };
     let (rules, budget) = (RuleSources::default(), WatchBudget::new(100_000));
     let watch =
@@ -63,7 +63,7 @@ fn an_overflow_is_everything_and_all_folders_are_found_again() {
     for number in 0..queue {
         project.write(["a", "b"][number % 2]);
     }
-    // Of this nothing is told any more.
+    // The system reports nothing more of this.
     project.write("new/deep/f");
     project.rename("moved", "new/moved");
     std::fs::remove_dir_all(project.at("removed")).unwrap();
@@ -122,15 +122,15 @@ fn what_is_beyond_the_budget_is_polled() {
 
     // Another project draws on the same budget.
     let other = WatchTestProject::with(&["x"]);
-    let blind = other.start(&RuleSources::default(), budget.clone());
+    let unwatched = other.start(&RuleSources::default(), budget.clone());
     for _ in 0..2 {
-        blind.flush(PATIENCE);
-        assert_eq!(blind.take_hint(), ChangeHint::Everything);
+        unwatched.flush(PATIENCE);
+        assert_eq!(unwatched.take_hint(), ChangeHint::Everything);
     }
-    assert!(blind.state().unavailable_reason.unwrap().contains("max_user_watches"));
-    assert!(blind.state().catching_up);
+    assert!(unwatched.state().unavailable_reason.unwrap().contains("max_user_watches"));
+    assert!(unwatched.state().catching_up);
 
-    // A polled folder that goes is not polled any more, and what becomes free is used again.
+    // A polled folder that goes is no longer polled, and what becomes free is used again.
     std::fs::remove_dir_all(project.at("e")).unwrap();
     std::fs::remove_dir_all(project.at("a")).unwrap();
     watch.flush(PATIENCE);
@@ -138,7 +138,7 @@ fn what_is_beyond_the_budget_is_polled() {
     project.write("new/f");
     watch.flush(PATIENCE);
     assert_eq!(watch.state().watched, 2);
-    drop((watch, blind));
+    drop((watch, unwatched));
     assert_eq!(budget.left(), 5);
 }
 

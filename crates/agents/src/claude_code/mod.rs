@@ -1,0 +1,24 @@
+//! Claude Code.
+
+pub(crate) mod history;
+pub(crate) mod hooks;
+pub(crate) mod reads;
+mod setup;
+mod transcript;
+
+use crate::AgentKind;
+use crate::agent::AgentSpec;
+use crate::transcript::TranscriptSource;
+
+pub(crate) const SPEC: AgentSpec = AgentSpec {
+    kind: AgentKind::ClaudeCode,
+    name: "claude-code",
+    title: "Claude Code",
+    is_untested: false,
+    folder_variable: Some("CLAUDE_PROJECT_DIR"),
+    parse_hook: hooks::parse_hook,
+    replies: hooks::REPLIES,
+    transcript: TranscriptSource::Lines(transcript::read_line),
+    history: Some(&history::FORMAT),
+    setup: setup::SETUP,
+};

@@ -1,0 +1,439 @@
+//! Finding, initialising and opening projects.
+//!
+//! The engine reads no clock, environment or network: the host says where
+//! Retake's home, the person's home and the folder for temporary files are, and
+//! passes the time into each call.
+
+use std::cell::RefCell;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use retake_model::{Checkpoint, Millis};
+use retake_store::{
+    FoundProject, Home, ProjectIdentity, RootIdentity, Store, StoreAccess, StoreError,
+};
+use retake_workspace::{OpenError, Workspace, git};
+
+use crate::error::RecordError;
+use crate::project::{Project, disk_identity};
+use crate::record::spool::SpoolWriter;
+use crate::resolve_path::resolve_parent_links;
+use crate::scan::refresh::{RefreshOutcome, ScanProgress};
+use crate::settings::{self, Settings};
+
+/// Retake on this machine.
+#[derive(Clone, Debug)]
+pub struct Retake {
+    pub(crate) home: Home,
+    user_home: Option<PathBuf>,
+    config_home: Option<PathBuf>,
+    temp: Option<PathBuf>,
+}
+
+/// Choices of [`Retake::init`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InitOptions {
+    /// Track a home folder, the root of a file system or the folder for temporary files.
+    pub anywhere: bool,
+    /// The relation of a folder to another one that was recorded at its path.
+    pub replaced: Option<ReplacedBy>,
+    /// Make a checkpoint of what is there.
+    pub checkpoint: bool,
+}
+
+/// A project on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownProject {
+    /// Its id.
+    pub id: String,
+    /// Its root.
+    pub root: PathBuf,
+    /// Time of its initialisation.
+    pub created_at: Millis,
+}
+
+/// The relation of a folder to another one that was recorded at its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplacedBy {
+    /// The same project: its record goes on.
+    Same,
+    /// A new project: it gets a record of its own, the old one is kept.
+    New,
+}
+
+/// Outcome of [`Retake::init`].
+#[derive(Debug)]
+pub struct InitOutcome {
+    /// The project.
+    pub project: Project,
+    /// Set if it is new; otherwise the changes since the last scan were recorded.
+    pub is_new: bool,
+    /// The findings: of a new project the baseline, else the changes since the last scan.
+    pub looked: RefreshOutcome,
+    /// The earlier root of the project, if it has moved.
+    pub moved_from: Option<PathBuf>,
+    /// The checkpoint, if one was asked for.
+    pub checkpoint: Option<Checkpoint>,
+    /// A checkpoint of what was on record, if the folder stands where another one was.
+    pub before: Option<Checkpoint>,
+}
+
+/// Origin of a folder's project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ProjectOrigin {
+    /// It was created just now.
+    Created,
+    /// It existed.
+    Known,
+    /// It replaces another one at the same path.
+    ReplacedAnother,
+}
+
+/// Reason why a project could not be found, initialised or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// No folder at or above has been initialised.
+    #[error("{} is in no project yet", .0.display())]
+    NotAProject(PathBuf),
+    /// The folder is a git directory, or lies in one: those are never written.
+    #[error("{} is git's own directory, which Retake never writes", .0.display())]
+    GitDirectory(PathBuf),
+    /// A folder that is hardly ever meant to be tracked.
+    #[error("{} is {what}, and tracking all of it is almost never meant", path.display())]
+    TooBroad {
+        /// The folder.
+        path: PathBuf,
+        /// Description of the folder.
+        what: &'static str,
+    },
+    /// The folder cannot be used.
+    #[error("{} cannot be opened: {source}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The folder cannot be opened as a project.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The first scan failed.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Retake {
+    /// Retake with its home in this folder.
+    pub fn new(home: impl Into<PathBuf>) -> Self {
+        Self { home: Home::new(home), user_home: None, config_home: None, temp: None }
+    }
+
+    /// Sets the person's home: it is not tracked by accident, and has git's global rules.
+    #[must_use]
+    pub fn user_home(mut self, folder: Option<PathBuf>) -> Self {
+        self.user_home = folder;
+        self
+    }
+
+    /// Sets the folder of the person's settings (`$XDG_CONFIG_HOME`), for git's global rules.
+    #[must_use]
+    pub fn config_home(mut self, folder: Option<PathBuf>) -> Self {
+        self.config_home = folder;
+        self
+    }
+
+    /// Sets the folder for temporary files: it is not tracked by accident.
+    #[must_use]
+    pub fn temp(mut self, folder: Option<PathBuf>) -> Self {
+        self.temp = folder;
+        self
+    }
+
+    /// Retake's own folder.
+    pub fn folder(&self) -> &Path {
+        self.home.folder()
+    }
+
+    /// Starts to track a folder, or brings the record of a tracked one up to date.
+    pub fn init(
+        &self,
+        root: &Path,
+        options: InitOptions,
+        at: Millis,
+        progress: ScanProgress<'_>,
+    ) -> Result<InitOutcome, ProjectError> {
+        let (project, came) = self.find_or_create(root, options, at)?;
+        let moved_from = project.found.moved_from.clone();
+        // Files missing in this folder will count as deleted: all of them can be restored at once.
+        let before = match came {
+            ProjectOrigin::ReplacedAnother => project.checkpoint_recorded_state(at)?,
+            ProjectOrigin::Created | ProjectOrigin::Known => None,
+        };
+        let looked = project.refresh_with_progress(at, progress)?;
+        let checkpoint =
+            options.checkpoint.then(|| project.checkpoint_last_scan(at)).transpose()?;
+        let is_new = came == ProjectOrigin::Created;
+        Ok(InitOutcome { project, is_new, looked, moved_from, checkpoint, before })
+    }
+
+    /// Finds or creates a folder's project, without scanning the files yet.
+    fn find_or_create(
+        &self,
+        root: &Path,
+        options: InitOptions,
+        at: Millis,
+    ) -> Result<(Project, ProjectOrigin), ProjectError> {
+        let (root, disk) = self.identify_folder(root)?;
+        if let Some(directory) = git::enclosing_git_dir(&root) {
+            return Err(ProjectError::GitDirectory(directory.to_owned()));
+        }
+        if !options.anywhere {
+            self.refuse_too_broad(&root)?;
+        }
+        let _lock = self.home.lock(HOME_LOCK_TIMEOUT)?;
+        let found = match self.home.find(&root, &disk)? {
+            None => self.home.find_moved(&root, &disk)?,
+            found => found,
+        };
+        let (found, came) = match (found, options.replaced) {
+            (None, _) => (self.home.create(&root, disk, at)?, ProjectOrigin::Created),
+            (Some(found), Some(ReplacedBy::New)) if found.replaced => {
+                (self.home.create(&root, disk, at)?, ProjectOrigin::Created)
+            }
+            (Some(found), Some(ReplacedBy::Same)) if found.replaced => {
+                (self.home.relink(&found, &root, disk)?, ProjectOrigin::ReplacedAnother)
+            }
+            (Some(found), _) => (found, ProjectOrigin::Known),
+        };
+        Ok((self.open_found(found)?, came))
+    }
+
+    /// Opens the nearest project at or above a path.
+    pub fn open(&self, path: &Path) -> Result<Project, ProjectError> {
+        let (start, _) = self.identify_folder(path)?;
+        match self.find_nearest(&start)? {
+            Some(found) => self.open_found(found),
+            None => Err(ProjectError::NotAProject(start)),
+        }
+    }
+
+    /// Every project on record, whether its folder is there or not.
+    pub fn projects(&self) -> Result<Vec<KnownProject>, StoreError> {
+        let known = |identity: ProjectIdentity| KnownProject {
+            root: identity.root_path(),
+            id: identity.id,
+            created_at: identity.created_at,
+        };
+        Ok(self.home.projects()?.into_iter().map(known).collect())
+    }
+
+    /// A spool writer for the nearest project at or above a path, even if that cannot be opened: a
+    /// newer version may have written its store, say.
+    pub fn spool_writer(&self, path: &Path) -> Result<Option<SpoolWriter>, ProjectError> {
+        let (start, _) = self.identify_folder(path)?;
+        Ok(self.find_nearest(&start)?.map(|found| SpoolWriter::for_folder(&found.folder)))
+    }
+
+    /// Finds the nearest project at or above a path without opening it.
+    pub fn locate(&self, path: &Path) -> Result<LocatedProject, ProjectError> {
+        let (start, _) = self.identify_folder(path)?;
+        match self.find_nearest(&start)? {
+            Some(found) => Ok(LocatedProject::new(self.home.folder(), found)),
+            None => Err(ProjectError::NotAProject(start)),
+        }
+    }
+
+    /// Like [`Retake::locate`], but creates a project as [`Retake::open_or_create`] does.
+    pub fn locate_or_create(
+        &self,
+        path: &Path,
+        at: Millis,
+    ) -> Result<LocatedProject, ProjectError> {
+        match self.locate(path) {
+            Err(ProjectError::NotAProject(_)) => {
+                let found = self.open_or_create(path, at)?.found;
+                Ok(LocatedProject::new(self.home.folder(), found))
+            }
+            other => other,
+        }
+    }
+
+    fn find_nearest(&self, start: &Path) -> Result<Option<FoundProject>, ProjectError> {
+        // The cheap check for every folder first, then the one that reads every project.
+        for find in [Home::find, Home::find_moved] {
+            for folder in start.ancestors() {
+                let Ok(disk) = disk_identity(folder) else { continue };
+                if let Some(found) = find(&self.home, folder, &disk)? {
+                    return Ok(Some(found));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Opens the nearest project, or creates one for the git repository around a path, else for the
+    /// folder itself; never for a home folder, a root or the folder for temporary files.
+    ///
+    /// A new one is first scanned with its first event.
+    pub fn open_or_create(&self, path: &Path, at: Millis) -> Result<Project, ProjectError> {
+        match self.open(path) {
+            Err(ProjectError::NotAProject(start)) => {
+                let root = git::toplevel(&start).unwrap_or(start);
+                Ok(self.find_or_create(&root, InitOptions::default(), at)?.0)
+            }
+            other => other,
+        }
+    }
+
+    fn open_found(&self, found: FoundProject) -> Result<Project, ProjectError> {
+        let root = found.identity.root_path();
+        let mut workspace = Workspace::open(&root)?;
+        workspace.exclude_own_folder(self.home.folder());
+        self.home.sync_project(&found)?;
+        let (store, read_only) = open_store(&found.folder)?;
+        // Unusable settings must not prevent recording.
+        let (settings, settings_problem) = match Settings::load(self.home.folder(), &found.folder) {
+            Ok(settings) => (settings, None),
+            Err(error) => (Settings::default(), Some(error)),
+        };
+        let home = self.user_home.as_deref();
+        let global_excludes = git::local_excludes(&root, home)
+            .or_else(|| git::global_excludes(home, self.config_home.as_deref()));
+        let global_attributes = git::local_attributes(&root, home)
+            .or_else(|| git::global_attributes(home, self.config_home.as_deref()));
+        let error = |source| ProjectError::Folder { path: root.clone(), source };
+        let disk = disk_identity(&root).map_err(error)?;
+        let same_device =
+            disk_identity(&found.folder).is_ok_and(|folder| folder.device == disk.device);
+        Ok(Project {
+            found,
+            disk,
+            workspace,
+            store,
+            settings,
+            settings_problem,
+            global_excludes,
+            global_attributes,
+            same_device,
+            read_only,
+            hints: None,
+            target_cache: RefCell::default(),
+            user_home: self.user_home.clone(),
+            clock: None,
+        })
+    }
+
+    /// The canonical folder at or around a path, and its identity. A recorded folder that no longer
+    /// exists is told apart from one that never did.
+    fn identify_folder(&self, path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
+        identify_folder(path).map_err(|error| {
+            let path = resolve_parent_links(
+                &std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+            );
+            let mut missing = path.ancestors().take_while(|folder| is_missing(folder));
+            match missing.find(|folder| self.home.is_recorded(folder)) {
+                Some(root) => RecordError::Gone(root.display().to_string()).into(),
+                None => error,
+            }
+        })
+    }
+
+    fn refuse_too_broad(&self, root: &Path) -> Result<(), ProjectError> {
+        let is = |folder: Option<&Path>| {
+            folder.and_then(|folder| folder.canonicalize().ok()).is_some_and(|path| path == root)
+        };
+        let what = if root.parent().is_none() {
+            "the root of the file system"
+        } else if is(self.user_home.as_deref()) {
+            "your home folder"
+        } else if is(self.temp.as_deref()) {
+            "the folder for temporary files"
+        } else if self.home.folder().canonicalize().is_ok_and(|home| root.starts_with(home)) {
+            "Retake's own folder"
+        } else {
+            return Ok(());
+        };
+        Err(ProjectError::TooBroad { path: root.to_owned(), what })
+    }
+}
+
+fn is_missing(path: &Path) -> bool {
+    matches!(path.try_exists(), Ok(false))
+}
+
+/// The canonical folder at or around a path, and its identity.
+fn identify_folder(path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
+    let error = |source| ProjectError::Folder { path: path.to_owned(), source };
+    let path = path.canonicalize().map_err(error)?;
+    let folder = if path.is_dir() { &path } else { path.parent().unwrap_or(&path) };
+    let disk = disk_identity(folder).map_err(error)?;
+    Ok((folder.to_owned(), disk))
+}
+
+/// Opens a store read-only if it cannot be written.
+fn open_store(folder: &Path) -> Result<(Store, bool), StoreError> {
+    match Store::open(folder, StoreAccess::Write) {
+        Ok(store) => Ok((store, false)),
+        Err(error) if error.is_read_only() => Ok((Store::open(folder, StoreAccess::Read)?, true)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Timeout of the home's lock: finding and creating a project takes a moment, unless a process
+/// hangs.
+const HOME_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A project that was found and not opened.
+///
+/// Two are equal as long as a project that was opened in between is still the one to use: its
+/// root, its record and its settings are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocatedProject {
+    found: FoundProject,
+    record: Option<DeviceInode>,
+    settings: [Option<FileVersion>; 2],
+}
+
+/// Identity of a file: device and inode.
+type DeviceInode = (u64, u64);
+/// Identity and version of a file's content.
+type FileVersion = (DeviceInode, u64, i64, i64);
+
+impl LocatedProject {
+    pub(crate) fn new(home: &Path, mut found: FoundProject) -> Self {
+        let record = file_id(&found.folder.join("retake.db"));
+        let settings = [&*found.folder, home]
+            .map(|folder| version(&folder.join(settings::SETTINGS_FILE_NAME)));
+        // A move is reported once, to the first caller that finds it.
+        found.moved_from = None;
+        Self { found, record, settings }
+    }
+
+    /// The project's id.
+    pub fn id(&self) -> &str {
+        &self.found.identity.id
+    }
+
+    /// The project's root.
+    pub fn root(&self) -> PathBuf {
+        self.found.identity.root_path()
+    }
+
+    /// The project's folder in Retake's home.
+    pub fn folder(&self) -> &Path {
+        &self.found.folder
+    }
+}
+
+fn file_id(path: &Path) -> Option<DeviceInode> {
+    path.metadata().ok().map(|data| (data.dev(), data.ino()))
+}
+
+fn version(path: &Path) -> Option<FileVersion> {
+    let data = path.metadata().ok()?;
+    Some(((data.dev(), data.ino()), data.size(), data.mtime(), data.mtime_nsec()))
+}
