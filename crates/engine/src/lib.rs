@@ -97,9 +97,7 @@ pub use scan::rule_changes::RuleChange;
 pub use content::adjacent::ConflictLines;
 pub use content::blame::{BlameBody, BlameLine, BlameSource, FileBlame, LineOrigin};
 pub use content::diff::{DiffLine, HunkHeader, MAX_DIFF_BYTES};
-pub use content::words::{
-    WordRanges, changed_words, changed_words_of_block, changed_words_of_diff,
-};
+pub use content::words::{WordRanges, changed_words_of_diff};
 
 // plan and apply: files changed.
 pub use apply::{AppliedPlan, InterruptedOperation, RecoveryChoice, Rehearsal};

@@ -14,12 +14,14 @@
 //! store; killed at any point, each file is wholly old or wholly new, and
 //! [`recover`] finishes the operation or takes it back.
 
+mod cleanup;
 mod finish;
 mod journal;
 pub(crate) mod links;
 mod recover;
 mod rehearsal;
 mod run;
+mod temp_files;
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -144,7 +146,7 @@ impl Project {
         for operation in self.store().untidy_operations()? {
             let steps = self.store().operation_steps(operation.id)?;
             let is_stuck = |step: &&OperationStep| {
-                let stuck = run::discard_temp(self.workspace(), self.store(), step).is_err();
+                let stuck = temp_files::discard_temp(self.workspace(), self.store(), step).is_err();
                 drop(self.workspace().remove_emptied(&step.temp));
                 stuck
             };

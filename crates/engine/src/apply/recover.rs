@@ -14,9 +14,8 @@ use retake_store::{OperationStep, StoreError};
 
 use crate::apply::AppliedPlan;
 use crate::apply::finish::recorded_paths;
-use crate::apply::run::{
-    StepFate, StepOutcome, action, discard_temp, finish_exchange, read_state, state_of,
-};
+use crate::apply::run::{StepFate, StepOutcome, action};
+use crate::apply::temp_files::{discard_temp, finish_exchange, read_state, state_of};
 use crate::error::OperationError;
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;

@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use retake_model::{FileState, ObjectId, PathState, ProjectPath};
-use retake_store::{OperationStep, Store, StoreError, encode_stream, hash_stream};
-use retake_workspace::{ReadError, StagedFile, Workspace, WriteError, WriteFault};
+use retake_store::{OperationStep, Store, StoreError};
+use retake_workspace::{StagedFile, Workspace, WriteError, WriteFault};
 
+use crate::apply::cleanup::{CleanupWorker, PartCleanup, is_expected};
 use crate::apply::links::paths_needing_own_file;
+use crate::apply::temp_files::{discard_temp, finish_exchange, state_of, store_file_content};
 use crate::plan::nesting::PathNesting;
 use crate::plan::{FileAction, PlanReason};
 use crate::project::Project;
@@ -368,46 +370,6 @@ impl StepRunner<'_> {
     }
 }
 
-/// The result of removing a part's displaced files.
-enum PartCleanup {
-    /// Another program wrote to the file that this step displaced.
-    WrittenTo(usize),
-    /// The displaced files of the steps, each removed or failed.
-    Removed(Vec<(usize, Result<Option<ObjectId>, StoreError>)>),
-}
-
-/// The data that one thread needs to remove displaced files.
-#[derive(Clone, Copy)]
-struct CleanupWorker<'p> {
-    workspace: &'p Workspace,
-    steps: &'p [OperationStep],
-    actions: &'p [FileAction],
-}
-
-impl CleanupWorker<'_> {
-    fn clean_up_part(self, part: &[usize]) -> PartCleanup {
-        let written_to =
-            |at: &&usize| !is_expected(self.workspace, &self.steps[**at], self.actions[**at]);
-        if let Some(&at) = part.iter().find(written_to) {
-            return PartCleanup::WrittenTo(at);
-        }
-        // Just checked, so not read once more.
-        let remove =
-            |at: &usize| (*at, remove_temp(self.workspace, &self.steps[*at]).map(|()| None));
-        PartCleanup::Removed(part.iter().map(remove).collect())
-    }
-}
-
-/// Returns whether the displaced file is the expected one.
-fn is_expected(workspace: &Workspace, step: &OperationStep, action: FileAction) -> bool {
-    match action {
-        FileAction::Write | FileAction::Delete => {
-            state_of(workspace, &step.temp).map_or(PathState::Unknown, PathState::Known) == step.now
-        }
-        FileAction::Create | FileAction::Mode | FileAction::Leave => true,
-    }
-}
-
 /// Returns the action of each step. Where another hard link must keep its mode, this path becomes
 /// a file of its own.
 fn actions(workspace: &Workspace, steps: &[OperationStep]) -> Vec<FileAction> {
@@ -423,97 +385,6 @@ fn actions(workspace: &Workspace, steps: &[OperationStep]) -> Vec<FileAction> {
 /// Returns the action of a step, by its two states.
 pub(super) fn action(step: &OperationStep) -> FileAction {
     FileAction::between(&step.now, &step.then)
-}
-
-/// Reads the state of a path on disk; `None` if it is missing or unreadable.
-pub(super) fn state_of(workspace: &Workspace, path: &ProjectPath) -> Option<FileState> {
-    read_state(workspace, path).ok().flatten()
-}
-
-/// Reads the state of a path on disk; `None` if it is missing, an error if it is unreadable.
-pub(super) fn read_state(
-    workspace: &Workspace,
-    path: &ProjectPath,
-) -> Result<Option<FileState>, StoreError> {
-    let mut oid = None;
-    let stat = workspace.read(path, u64::MAX - 1, &mut |reader, stat| {
-        oid = None;
-        match hash_stream(reader, stat.size) {
-            Ok(found) => oid = Some(found),
-            Err(StoreError::Write(error)) => return Err(error),
-            Err(error) => return Err(io::Error::other(error.to_string())),
-        }
-        Ok(())
-    });
-    match (stat, oid) {
-        (Ok(stat), Some(oid)) => {
-            let (kind, mode, size) = (stat.file_kind(), stat.mode, stat.size);
-            Ok(Some(FileState { kind, mode, oid, size }))
-        }
-        (Err(ReadError::Gone), _) => Ok(None),
-        (Err(error), _) => Err(StoreError::Write(io::Error::other(error.to_string()))),
-        (Ok(_), None) => Err(StoreError::NotCaptured),
-    }
-}
-
-/// Finishes an interrupted exchange. A file that can be moved neither back nor forth is stored.
-pub(super) fn finish_exchange(
-    workspace: &Workspace,
-    store: &Store,
-    step: &OperationStep,
-) -> Result<Option<ObjectId>, StoreError> {
-    let failed = |error: WriteError| StoreError::Write(io::Error::other(error.to_string()));
-    let Some(spare) = workspace.finish_exchange(&step.temp, &step.path).map_err(failed)? else {
-        return Ok(None);
-    };
-    let kept = store_file_content(workspace, store, &spare)?;
-    workspace.remove_temp(&spare).map_err(failed)?;
-    Ok(Some(kept))
-}
-
-/// Removes a step's temporary file. Content that the step neither replaced nor wrote is another
-/// program's, and is stored first.
-pub(super) fn discard_temp(
-    workspace: &Workspace,
-    store: &Store,
-    step: &OperationStep,
-) -> Result<Option<ObjectId>, StoreError> {
-    let expected = |oid: &ObjectId| {
-        [&step.now, &step.then].iter().any(|side| side.known().is_some_and(|s| s.oid == *oid))
-    };
-    let kept = match read_state(workspace, &step.temp)? {
-        Some(state) if !expected(&state.oid) => {
-            Some(store_file_content(workspace, store, &step.temp)?)
-        }
-        _ => None,
-    };
-    remove_temp(workspace, step)?;
-    Ok(kept)
-}
-
-/// Removes a step's temporary file, whose content is known.
-fn remove_temp(workspace: &Workspace, step: &OperationStep) -> Result<(), StoreError> {
-    let removed = workspace.remove_temp(&step.temp);
-    removed.map_err(|error| StoreError::Write(io::Error::other(error.to_string())))
-}
-
-/// Stores the content of a file that is about to be removed.
-fn store_file_content(
-    workspace: &Workspace,
-    store: &Store,
-    path: &ProjectPath,
-) -> Result<ObjectId, StoreError> {
-    let batch = store.batch()?;
-    let mut result = None;
-    let read = workspace.read(path, u64::MAX - 1, &mut |reader, stat| {
-        let emit = &mut |object| batch.put_object(&object).map_err(io::Error::other);
-        result = Some(encode_stream(reader, stat.size, emit));
-        Ok(())
-    });
-    read.map_err(|error| StoreError::Write(io::Error::other(error.to_string())))?;
-    let oid = result.ok_or(StoreError::NotCaptured)??;
-    batch.commit()?;
-    Ok(oid)
 }
 
 fn is_full(error: &WriteError) -> bool {

@@ -9,7 +9,8 @@ use retake_model::{FileState, PathState};
 use retake_store::{Batch, CHUNK_THRESHOLD_BYTES, ObjectKind, StoreError, encode, hash_blob};
 
 use crate::attribution::observed::ObservedChange;
-use crate::calls::open_call::{LiveCall, PathContent};
+use crate::calls::open_call::LiveCall;
+use crate::calls::path_content::PathContent;
 
 /// Maximum calls on one file that are tried in every order.
 const MAX_INTERLEAVED_CALLS: usize = 4;

@@ -35,7 +35,8 @@ use crate::attribution::interleaved::{
     InterleavedStep, split_interleaved_edits, split_mode_change,
 };
 use crate::attribution::observed::{EndingCall, ObservedChange};
-use crate::calls::open_call::{LiveCall, PathContent};
+use crate::calls::open_call::LiveCall;
+use crate::calls::path_content::PathContent;
 use crate::tool::ToolKind;
 
 /// The author of a change, and the evidence for it.

@@ -10,7 +10,8 @@ use retake_model::{PathState, ProjectPath};
 use retake_store::{Batch, ChangeFilter, StoreError};
 
 use crate::attribution::observed::ObservedChange;
-use crate::calls::open_call::{LiveCall, PathContent};
+use crate::calls::open_call::LiveCall;
+use crate::calls::path_content::PathContent;
 
 /// Prefix of the temporary files of `sed`, followed by six random characters.
 const SED_TEMP_PREFIX: &[u8] = b"sed";

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use retake_store::{Call, CallInput};
 
-use crate::calls::open_call::{CallTargets, LiveCall};
+use crate::calls::open_call::LiveCall;
+use crate::calls::targets::CallTargets;
 use crate::resolve_path::PathBase;
 
 /// Maximum bytes of cached arguments; larger ones are parsed each time, because calls without an

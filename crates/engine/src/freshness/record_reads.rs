@@ -13,7 +13,8 @@ use retake_store::{Batch, FileRead, Store, StoreError};
 
 use crate::calls::interpret::{EventEffect, InterpretedEvent};
 use crate::calls::live_calls::LiveCalls;
-use crate::calls::open_call::{LiveCall, ShownFiles};
+use crate::calls::open_call::LiveCall;
+use crate::calls::targets::ShownFiles;
 use crate::content::comparable::comparable_content;
 use crate::resolve_path::{PathResolution, link_target, resolve_path};
 use crate::tool::FilePart;

@@ -2,46 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use retake_model::{Change, ChangeId, FileKind, FileState, PathState, ProjectPath};
+use retake_model::{FileKind, FileState, PathState, ProjectPath};
 use retake_store::{Store, StoreError, hash_blob};
 
 use crate::content::comparable::comparable_content;
 use crate::content::merge::{ConflictLabels, MergeResult, merge};
 use crate::plan::PlanReason;
-
-/// One step of a file from `before` to `after`, made by one change or by several in a row.
-#[derive(Clone, Debug)]
-pub(crate) struct NetChange {
-    /// Where the file was before.
-    pub(crate) from: ProjectPath,
-    /// Where it was after; the same path unless it was moved.
-    pub(crate) path: ProjectPath,
-    pub(crate) before: PathState,
-    pub(crate) after: PathState,
-    /// The changes in it, oldest first.
-    pub(crate) changes: Vec<ChangeId>,
-    /// The content to go back to, if only some hunks are taken back.
-    pub(crate) partly: Option<Vec<u8>>,
-}
-
-impl NetChange {
-    /// The step that one change made.
-    pub(crate) fn of(change: &Change) -> Self {
-        Self {
-            from: change.from_path().clone(),
-            path: change.path.clone(),
-            before: change.before,
-            after: change.after,
-            changes: vec![change.id],
-            partly: None,
-        }
-    }
-
-    /// The newest change in it.
-    pub(crate) fn newest(&self) -> ChangeId {
-        self.changes.last().copied().unwrap_or(ChangeId(0))
-    }
-}
+use crate::plan::net_change::NetChange;
 
 /// A file's state in the draft, with its content if the store does not have it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ pub(crate) mod draft;
 pub(crate) mod go_to;
 pub(crate) mod groups;
 pub(crate) mod nesting;
+pub(crate) mod net_change;
 pub(crate) mod path_history;
 pub(crate) mod reason;
 pub(crate) mod reverted_by_git;

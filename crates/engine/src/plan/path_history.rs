@@ -10,7 +10,7 @@ use std::rc::Rc;
 use retake_model::{Actor, Change, ChangeId, ProjectPath};
 use retake_store::{PathChangeRow, Store, StoreError};
 
-use crate::plan::draft::NetChange;
+use crate::plan::net_change::NetChange;
 
 /// A cache of the later changes of paths that are in effect.
 pub(crate) struct PathHistories<'s> {

@@ -8,17 +8,13 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, ProjectPath};
+use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId};
 use retake_store::{PathChangeRow, StatusMark, Store, StoreError};
 
-use crate::plan::draft::{Draft, NetChange};
-use crate::plan::groups::PathGroups;
-use crate::plan::nesting::PathNesting;
+use crate::plan::draft::Draft;
+use crate::plan::net_change::{NetChange, PathBond, join_consecutive, split_into_parts};
 use crate::plan::path_history::PathHistories;
 use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
-
-/// Two paths that are written together or not at all.
-pub(crate) type PathBond = (ProjectPath, ProjectPath);
 
 /// Options for taking changes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -185,62 +181,6 @@ fn try_parts<'s>(
     }
     leave_blocked(&mut parts)?;
     Ok(parts)
-}
-
-/// Changes of one file belong together, also across moves, and so does what one part of an
-/// operation did.
-fn split_into_parts(nets: &[NetChange], bonds: &[PathBond]) -> Vec<Vec<NetChange>> {
-    let mut groups = PathGroups::default();
-    for net in nets {
-        groups.join(&net.from, &net.path);
-    }
-    for (a, b) in bonds {
-        groups.join(a, b);
-    }
-    // A file that was where now a folder is, and what is in that folder, go together.
-    let nesting = PathNesting::of(nets.iter().flat_map(|net| [&net.from, &net.path]));
-    for (path, top) in nesting.pairs() {
-        groups.join(top, path);
-    }
-    let mut parts: BTreeMap<&ProjectPath, Vec<NetChange>> = BTreeMap::new();
-    for net in nets {
-        parts.entry(groups.leader(&net.path)).or_default().push(net.clone());
-    }
-    for part in parts.values_mut() {
-        part.sort_by_key(NetChange::newest);
-    }
-    parts.into_values().collect()
-}
-
-/// Joins consecutive changes into one net change; changes in between that cancel out are ignored.
-fn join_consecutive(nets: Vec<NetChange>) -> Vec<NetChange> {
-    let mut result: Vec<NetChange> = Vec::new();
-    for net in nets {
-        let continues = |last: &NetChange| {
-            last.path == net.from && last.after == net.before && last.partly.is_none()
-        };
-        match result.iter().rposition(continues) {
-            Some(at) if !is_separated(&result, at, &net) => {
-                result[at].path = net.path;
-                result[at].after = net.after;
-                result[at].changes.extend(net.changes);
-                // It is as new as its newest change.
-                let net = result.remove(at);
-                result.push(net);
-            }
-            _ => result.push(net),
-        }
-    }
-    result
-}
-
-/// Returns whether a net change after the one at `at` lies between it and one that continues it.
-fn is_separated(nets: &[NetChange], at: usize, net: &NetChange) -> bool {
-    nets[at + 1..].iter().any(|other| touches(other, net) || touches(other, &nets[at]))
-}
-
-fn touches(a: &NetChange, b: &NetChange) -> bool {
-    [&a.from, &a.path].iter().any(|path| **path == b.from || **path == b.path)
 }
 
 /// The reason of a part that can be taken back, with the nets that git took back; else the index

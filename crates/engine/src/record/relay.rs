@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::attribution::neighbours::NeighbourProject;
-use crate::calls::open_call::CallTargets;
+use crate::calls::targets::CallTargets;
 use crate::project::Project;
 use crate::resolve_path::{PathBase, PathResolution, resolve_by_text};
 use crate::submission::{ReplySupport, Submission};

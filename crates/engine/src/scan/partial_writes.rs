@@ -9,7 +9,8 @@ use retake_store::{Batch, ObjectKind, StoreError, encode};
 
 use crate::attribution::observed::ObservedChange;
 use crate::attribution::rules::OwnershipLimit;
-use crate::calls::open_call::{LiveCall, PathContent};
+use crate::calls::open_call::LiveCall;
+use crate::calls::path_content::PathContent;
 use crate::scan::context::ScanContext;
 use crate::scan::observation::Observation;
 
