@@ -34,7 +34,7 @@ pub(super) fn run(context: &CommandContext, options: EventArgs) -> Result<Exit> 
         );
     }
     let mut stdin = stdin.lock();
-    let mut journal = EventRecorder::new(context, options);
+    let mut event_recorder = EventRecorder::new(context, options);
     let mut has_reader = true;
     let (mut line, mut good, mut bad, mut unopened) = (0, 0_u64, 0_u64, 0_u64);
     loop {
@@ -47,7 +47,7 @@ pub(super) fn run(context: &CommandContext, options: EventArgs) -> Result<Exit> 
         if text.as_ref().is_ok_and(|text| text.trim_ascii().is_empty()) {
             continue;
         }
-        let done = text.map_err(EventLineError::Line).and_then(|text| journal.record(&text));
+        let done = text.map_err(EventLineError::Line).and_then(|text| event_recorder.record(&text));
         match &done {
             Err(EventLineError::Project(_)) => unopened += 1,
             Ok(recorded) if recorded.ok => good += 1,
