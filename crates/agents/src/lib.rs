@@ -1,7 +1,7 @@
 //! Translates between each agent's formats and Retake's: pure, no I/O.
 //!
-//! A hook's payload becomes neutral [`retake_model::Event`]s ([`parse_hook`]), a verdict becomes the
-//! reply that the agent understands ([`render_reply()`]), its transcript becomes messages
+//! A hook's payload becomes neutral [`retake_model::Event`]s ([`parse_hook`]), a verdict becomes
+//! the reply that the agent understands ([`render_reply()`]), its transcript becomes messages
 //! ([`transcript::read`]) or the whole conversation ([`history::read`]), and its settings get
 //! Retake's hooks ([`setup`]). The caller reads and writes the files.
 //!
@@ -18,8 +18,8 @@
 //!    - `hooks.rs`: `parse_hook` (payload to events) and `REPLIES` (note, denial, "go on");
 //!    - `reads.rs`: which lines of which files its answers show;
 //!    - `transcript.rs`: which lines are messages;
-//!    - `history.rs`: `FORMAT`, its conversations as files; a format of its own is also a variant of
-//!      [`history::HistoryFormat`] and a row of the list below it;
+//!    - `history.rs`: `FORMAT`, its conversations as files; a format of its own is also a variant
+//!      of [`history::HistoryFormat`] and a row of the list below it;
 //!    - `setup.rs`: `SETUP`, its settings, and the shape of its hook file.
 //! 3. Tie them together as `SPEC` in `src/<name>/mod.rs`; what it lacks is `None` or `Unknown`.
 //! 4. Add the variant to [`AgentKind`], the row to the list below it, and the module here.

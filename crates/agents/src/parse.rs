@@ -1,7 +1,7 @@
 //! Parses hook payloads into events: the rules that hold for every agent.
 //!
-//! Each agent's module returns the source ([`EventSource`]) and the action ([`HookAction`]); here they become
-//! events. Invariants:
+//! Each agent's module returns the source ([`EventSource`]) and the action ([`HookAction`]); here
+//! they become events. Invariants:
 //! - an unknown event yields no events, never an error;
 //! - a prompt inside a subagent and a task's notification begin no turn;
 //! - the end of a subagent's conversation is only its turn's end: the dialog goes on.

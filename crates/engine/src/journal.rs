@@ -19,13 +19,13 @@ pub(crate) struct JournalContext {
 pub(crate) fn journal_entry(
     event: &Event,
     agent: Option<AgentId>,
-    around: &JournalContext,
+    context: &JournalContext,
 ) -> JournalEvent {
     let index = event.message_index;
     let (call, body) = match &event.what {
         EventKind::DialogStart { title } => (None, json!({ "title": title })),
         EventKind::UserMessage { text } => {
-            let (checkpoint, session) = (around.checkpoint, around.session);
+            let (checkpoint, session) = (context.checkpoint, context.session);
             let body = json!({
                 "text": text, "message_index": index, "checkpoint": checkpoint, "session": session,
             });
@@ -45,8 +45,8 @@ pub(crate) fn journal_entry(
         EventKind::DialogEnd {} => (None, json!({})),
     };
     JournalEvent {
-        seq: around.stamp.seq,
-        at: around.stamp.at,
+        seq: context.stamp.seq,
+        at: context.stamp.at,
         kind: event.journal_kind(),
         dialog: Some(event.dialog.clone()),
         agent,

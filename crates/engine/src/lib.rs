@@ -97,9 +97,7 @@ pub use scan::rule_changes::RuleChange;
 pub use content::adjacent::ConflictLines;
 pub use content::blame::{BlameBody, BlameLine, BlameSource, FileBlame, LineOrigin};
 pub use content::diff::{DiffLine, HunkHeader, MAX_DIFF_BYTES};
-pub use content::words::{
-    WordRanges, changed_words, changed_words_of_block, changed_words_of_diff,
-};
+pub use content::words::{WordRanges, changed_words_of_diff};
 
 // plan and apply: files changed.
 pub use apply::{AppliedPlan, InterruptedOperation, RecoveryChoice, Rehearsal};
@@ -124,10 +122,10 @@ pub use freshness::{
 // history: conversations.
 pub use history::{
     AddedMessages, CondenseError, CondenseMethod, CondenseOutcome, CondensePlan,
-    FORCED_CONTEXT_REDUCTION_PERCENT, HistoryError, HistoryMessage, ModelView, PlannedRewind,
-    PreparedCondense, RewindAction, RewindOutcome, RewindTarget, SUMMARY_PREFIX, Summariser,
-    SummaryError, SummaryRequest, SummaryRetry, TokenCounter, View, ViewChange, ViewItem,
-    message_tokens,
+    FORCED_CONTEXT_REDUCTION_PERCENT, HistoryError, HistoryMessage, ImportedMessages, ModelView,
+    PlannedRewind, PreparedCondense, RewindAction, RewindOutcome, RewindTarget, SUMMARY_PREFIX,
+    Summariser, SummaryError, SummaryRequest, SummaryRetry, TokenCounter, View, ViewChange,
+    ViewItem, message_tokens,
 };
 
 // query: questions to the record.

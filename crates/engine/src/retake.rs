@@ -166,17 +166,17 @@ impl Retake {
         at: Millis,
         progress: ScanProgress<'_>,
     ) -> Result<InitOutcome, ProjectError> {
-        let (project, came) = self.find_or_create(root, options, at)?;
+        let (project, origin) = self.find_or_create(root, options, at)?;
         let moved_from = project.found.moved_from.clone();
         // Files missing in this folder will count as deleted: all of them can be restored at once.
-        let before = match came {
+        let before = match origin {
             ProjectOrigin::ReplacedAnother => project.checkpoint_recorded_state(at)?,
             ProjectOrigin::Created | ProjectOrigin::Known => None,
         };
         let looked = project.refresh_with_progress(at, progress)?;
         let checkpoint =
             options.checkpoint.then(|| project.checkpoint_last_scan(at)).transpose()?;
-        let is_new = came == ProjectOrigin::Created;
+        let is_new = origin == ProjectOrigin::Created;
         Ok(InitOutcome { project, is_new, looked, moved_from, checkpoint, before })
     }
 
@@ -199,7 +199,7 @@ impl Retake {
             None => self.home.find_moved(&root, &disk)?,
             found => found,
         };
-        let (found, came) = match (found, options.replaced) {
+        let (found, origin) = match (found, options.replaced) {
             (None, _) => (self.home.create(&root, disk, at)?, ProjectOrigin::Created),
             (Some(found), Some(ReplacedBy::New)) if found.replaced => {
                 (self.home.create(&root, disk, at)?, ProjectOrigin::Created)
@@ -209,7 +209,7 @@ impl Retake {
             }
             (Some(found), _) => (found, ProjectOrigin::Known),
         };
-        Ok((self.open_found(found)?, came))
+        Ok((self.open_found(found)?, origin))
     }
 
     /// Opens the nearest project at or above a path.

@@ -139,8 +139,8 @@ mod tests {
 
     #[test]
     fn reply_support_is_accepted_by_its_old_name_and_written_by_the_new_one() {
-        let submission = Submission::new("k1", Event::new("d1", EventKind::DialogEnd {}), 1)
-            .with_reply_support(ReplySupport::Denials);
+        let event = Event::new("d1", EventKind::DialogEnd {});
+        let submission = Submission::new("k1", event, 1).with_reply_support(ReplySupport::Denials);
         let new = serde_json::to_value(&submission).unwrap();
         assert_eq!(new["reply_support"], "denials");
         let mut old = new;

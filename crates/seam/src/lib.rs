@@ -15,9 +15,9 @@
 //!
 //! Invariant: no other code of `store` and `workspace` calls a mutating
 //! file-system function; `clippy.toml` bans those of std and rustix, and a test compares the steps
-//! with the system calls that strace sees (`engine/tests/seam.rs`). SQLite's own calls pass here,
-//! too: in tests `store` gives it a VFS that steps. Its statements only pass [`statement`], which
-//! touches no file.
+//! with the system calls that strace sees (`engine/tests/durability/crash/strace.rs`). SQLite's own
+//! calls pass here, too: in tests `store` gives it a VFS that steps. Its statements only pass
+//! [`statement`], which touches no file.
 //!
 //! [`fs`] writes Retake's own files by path; [`at`] changes the user's files by
 //! their name in an opened folder.

@@ -1,7 +1,7 @@
 //! A second process, which is the test binary itself.
 //!
 //! A test that can be a child first asks [`role`]; the parent starts it again
-//! with [`command`] under the same name.
+//! with [`command`].
 
 use std::io::Write as _;
 use std::path::Path;
@@ -36,12 +36,27 @@ pub fn acknowledged(stdout: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(stdout).lines().filter_map(ack).collect()
 }
 
-/// The command that runs the test `name` of this binary as a child with a role.
-pub fn command(name: &str, role: &str) -> Command {
+/// The command that runs the calling test once more, as a child with a role.
+pub fn command(role: &str) -> Command {
+    command_for(&test_name(), role)
+}
+
+/// Like [`command`], for a thread that is not the test's own.
+pub fn command_for(test: &str, role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args([name, "--exact", "--nocapture", "--test-threads=1"])
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
         .env(ROLE_VARIABLE, role)
         .env("RUST_BACKTRACE", "0");
     command
+}
+
+/// Returns the calling test's name with its modules, as `--exact` expects it.
+///
+/// libtest runs each test in a thread of that name; other threads panic here, since a child that
+/// runs no test would look like one that succeeds.
+pub fn test_name() -> String {
+    let thread = std::thread::current();
+    let name = thread.name().filter(|name| *name != "main");
+    name.expect("called in the thread of a test").to_owned()
 }

@@ -4,7 +4,7 @@
 //! - [`ProjectCopy`]: a copy of a prepared project, restored before each run of a sweep,
 //! - [`check`]: the fixture language, in which most engine tests are written,
 //! - [`ListingHints`]: change hints of a watcher that misses nothing,
-//! - `amnesia`: a file system that forgets what was not synced (Linux only),
+//! - `lossy_fs`: a file system that forgets what was not synced (Linux only),
 //! - [`stub_server`]: a stub HTTP server with prepared responses,
 //! - [`child`]: a second process,
 //! - [`sweep`]: a child that is stopped at each of its steps,
@@ -26,6 +26,8 @@ mod listing_hints;
 #[cfg(target_os = "linux")]
 pub mod lossy_fs;
 pub mod machine;
+#[cfg(test)]
+mod mutant_places;
 pub mod mutate;
 mod operations;
 mod play;
@@ -35,6 +37,8 @@ pub mod proof_counts;
 pub mod seeds;
 pub mod stub_server;
 pub mod sweep;
+#[cfg(test)]
+mod test_modules;
 
 pub use expect_test::{Expect, expect};
 pub use listing_hints::ListingHints;

@@ -155,7 +155,7 @@ pub fn kill_points(counted: &str) -> Vec<SweepStep> {
 /// A child, and the project in which it acts.
 #[derive(Debug)]
 pub struct FaultSweep<'s> {
-    test: &'s str,
+    test: String,
     role: &'s str,
     project: &'s TestProject,
     copy: ProjectCopy,
@@ -164,26 +164,21 @@ pub struct FaultSweep<'s> {
 }
 
 impl<'s> FaultSweep<'s> {
-    /// Runs the test of this name, as a child in this role, in a project as it is now; nothing may
-    /// have it open. The child runs undisturbed once, and the project stays in that state.
-    pub fn new(test: &'s str, role: &'s str, project: &'s TestProject) -> Self {
-        Self::with_copy(test, role, project, project.copy_all())
+    /// Runs the calling test as a child in this role, in a project as it is now; nothing may have
+    /// it open. The child runs undisturbed once, and the project stays in that state.
+    pub fn new(role: &'s str, project: &'s TestProject) -> Self {
+        Self::with_copy(role, project, project.copy_all())
     }
 
     /// Like [`Self::new`] for a child that does not touch the project's files: only Retake's home
     /// is restored.
-    pub fn for_home(test: &'s str, role: &'s str, project: &'s TestProject) -> Self {
-        Self::with_copy(test, role, project, project.copy_home())
+    pub fn for_home(role: &'s str, project: &'s TestProject) -> Self {
+        Self::with_copy(role, project, project.copy_home())
     }
 
-    fn with_copy(
-        test: &'s str,
-        role: &'s str,
-        project: &'s TestProject,
-        kept: ProjectCopy,
-    ) -> Self {
-        let mut sweep =
-            Self { test, role, project, copy: kept, steps: Vec::new(), is_sparse: false };
+    fn with_copy(role: &'s str, project: &'s TestProject, copy: ProjectCopy) -> Self {
+        let test = child::test_name();
+        let mut sweep = Self { test, role, project, copy, steps: Vec::new(), is_sparse: false };
         // A copy differs in details from the original, and all runs shall begin alike.
         project.restore_copy(&sweep.copy);
         let counted = project.outer().join("steps");
@@ -250,7 +245,7 @@ impl<'s> FaultSweep<'s> {
     }
 
     fn run(&self, variables: &[(&str, String)]) -> Output {
-        let mut command = child::command(self.test, self.role);
+        let mut command = child::command_for(&self.test, self.role);
         command.env(child::OUTER_VARIABLE, self.project.outer());
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.output().unwrap()

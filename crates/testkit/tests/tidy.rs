@@ -33,12 +33,11 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
-/// The text between a heading of ARCHITECTURE.md and the next one of its level.
+/// The text between a heading of ARCHITECTURE.md and the next one.
 fn section(heading: &str) -> String {
     let text = read(&root().join("ARCHITECTURE.md"));
     let (_, rest) = text.split_once(&format!("\n{heading}\n")).expect(heading);
-    let level = format!("\n{} ", heading.split(' ').next().unwrap());
-    rest.split(level.as_str()).next().unwrap().to_owned()
+    rest.split("\n#").next().unwrap().to_owned()
 }
 
 /// Words of a comment's line, with the marks around them taken off.

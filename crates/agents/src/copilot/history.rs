@@ -1,7 +1,7 @@
 //! Copilot CLI: one line per event, chained by `parentId`.
 //!
-//! A message is one event; what a tool answered is the event of its end. What Copilot injects as the
-//! user's, and what the model thought, is opaque. Lines with an `agentId` are a subagent's, and
+//! A message is one event; what a tool answered is the event of its end. What Copilot injects as
+//! the user's, and what the model thought, is opaque. Lines with an `agentId` are a subagent's, and
 //! not of this conversation.
 
 use retake_model::{MessageRole, Millis};

@@ -1,8 +1,8 @@
 //! Gemini CLI: a header, then one line per message, or a patch (`$set`) that may hold messages.
 //!
 //! A message is written again under its id, and the last one counts: first it has the words, then
-//! the calls with their results. Live, the results also come as a message of the user. Thoughts, and
-//! parts that are neither words nor images, are opaque.
+//! the calls with their results. Live, the results also come as a message of the user. Thoughts,
+//! and parts that are neither words nor images, are opaque.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Builds and reads message blocks in Anthropic's format, for all other formats.
 //!
-//! Invariant: what a format cannot express is stored beside the item under [`EXACT_BLOCKS_KEY`], so that a
-//! written conversation is read back as it was ([`exact_blocks`]).
+//! Invariant: what a format cannot express is stored beside the item under [`EXACT_BLOCKS_KEY`], so
+//! that a written conversation is read back as it was ([`exact_blocks`]).
 
 use jiff::Timestamp;
 use retake_model::Millis;

@@ -4,8 +4,8 @@
 //! blocks, and written from them.
 //!
 //! # Contract
-//! - [`ModelMessage::index`] is the index that [`crate::transcript`] gives the same message; results
-//!   of tools, injected context, notifications and summaries have none.
+//! - [`ModelMessage::index`] is the index that [`crate::transcript`] gives the same message;
+//!   results of tools, injected context, notifications and summaries have none.
 //! - What the assistant says and calls up to the next message is one message; what its tools
 //!   answered is one message of the user with `tool_result` blocks.
 //! - What fits no block of Anthropic's is a block `{"type":"opaque","form":…,"item":…}`. The form

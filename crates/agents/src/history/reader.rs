@@ -3,8 +3,8 @@
 //! What counts as a message, and which lines form one message of the assistant, is decided by
 //! [`crate::transcript`] alone; this adds the blocks, the results, and injected messages.
 //!
-//! Invariant: after [`ReadPosition`], nothing refers to a message before it (except by the Gemini ids
-//! that it holds). So resuming there gives the same messages as reading at once.
+//! Invariant: after [`ReadPosition`], nothing refers to a message before it (except by the Gemini
+//! ids that it holds). So resuming there gives the same messages as reading at once.
 
 use std::collections::BTreeMap;
 

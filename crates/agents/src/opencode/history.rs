@@ -1,4 +1,5 @@
-//! opencode: `{info, messages: [{info, parts}]}` as `opencode export` prints it, or the messages alone.
+//! opencode: `{info, messages: [{info, parts}]}` as `opencode export` prints it, or the messages
+//! alone.
 //!
 //! A tool's part holds the call and what it answered. Parts that are neither words, images nor
 //! calls (steps, patches, thinking, what opencode added itself) are opaque; their ids and those of

@@ -4,12 +4,12 @@
 //! - Messages are counted from 0: what a person (or, in a subagent's file, the parent) wrote, and
 //!   what the assistant answered. Tool results, injected context, notifications and the agent's
 //!   bookkeeping are no messages.
-//! - [`read`] is given the file from [`TranscriptCursor::offset`] on, and returns every message that is new or
-//!   has **grown**, whole, once, in order. A message that was returned before keeps its index: set
-//!   by index, do not add.
+//! - [`read`] is given the file from [`TranscriptCursor::offset`] on, and returns every message
+//!   that is new or has **grown**, whole, once, in order. A message that was returned before keeps
+//!   its index: set by index, do not add.
 //! - Only whole lines are consumed; a line that is cut off at the end waits for the next time. If
-//!   [`TranscriptCursor::offset`] does not move although there are new bytes, the line is longer than what
-//!   was given: give more.
+//!   [`TranscriptCursor::offset`] does not move although there are new bytes, the line is longer
+//!   than what was given: give more.
 //! - A text is cut at [`MAX_TEXT_BYTES`] bytes.
 //! - A file that became shorter than [`TranscriptCursor::offset`] is another file: start over with
 //!   [`TranscriptCursor::default`].

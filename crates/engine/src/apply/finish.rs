@@ -3,25 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{
-    Actor, Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, Confidence, DialogId,
-    JournalKind, LineChanges, Millis, ObjectId, OperationId, OperationState, PathState,
-    ProjectPath, Stamp,
+    Change, ChangeId, ChangeType, CheckpointKind, DialogId, JournalKind, LineChanges, Millis,
+    ObjectId, OperationId, OperationState, PathState, ProjectPath, Stamp,
 };
-use retake_store::{
-    Batch, ChangeFilter, ManifestState, NewChange, OperationStep, StatusMark, Store, StoreError,
-};
+use retake_store::{Batch, ChangeFilter, OperationStep, StatusMark, Store, StoreError};
 use serde_json::json;
 
 use crate::apply::AppliedPlan;
 use crate::apply::run::{StepFate, StepOutcome};
 use crate::attribution::own_operation::own_change_method;
+use crate::attribution::rules::Attribution;
 use crate::content::comparable::line_changes_between;
 use crate::error::OperationError;
 use crate::journal::record_entry;
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason};
 use crate::project::Project;
 use crate::record::checkpoint;
-use crate::scan::rows;
+use crate::scan::change_row::{FileStep, record_change_event, record_file_step};
 
 impl Project {
     /// Records the outcome of an operation in one transaction.
@@ -51,13 +49,13 @@ impl Project {
         plan.set_outcomes(steps, outcomes);
         set_marks(&batch, id, &failed, at)?;
         let whole = failed.is_empty() && plan.is_whole();
-        let checkpoint = run_follow_up(&batch, id, &plan.sequel, whole, at)?;
-        if matches!(plan.sequel, FollowUp::Restored { .. }) {
+        let checkpoint = run_follow_up(&batch, id, &plan.follow_up, whole, at)?;
+        if matches!(plan.follow_up, FollowUp::Restored { .. }) {
             forget_hunk_decisions(&batch, &plan)?;
         }
         let state = if whole { OperationState::Done } else { OperationState::Partial };
         batch.end_operation(id, state, untidy)?;
-        record_operation_event(&batch, (id, state), &plan, batch.next_stamp(at))?;
+        record_operation_event(&batch, id, state, &plan, batch.next_stamp(at))?;
         batch.commit()?;
         self.mark_written_paths(steps.iter().map(|step| &step.path));
         let operation = self.store().operation(id)?;
@@ -84,9 +82,9 @@ fn record_part(
 ) -> Result<(), StoreError> {
     let mut fresh = steps;
     // A file that goes back to its old name is recorded as a rename, so its history goes on.
-    if let Some((gone, come)) = find_move(&fresh) {
-        record_step(batch, id, come, Some(gone), at)?;
-        fresh.retain(|step| step.path != gone.path && step.path != come.path);
+    if let Some((deleted, created)) = find_move(&fresh) {
+        record_step(batch, id, created, Some(deleted), at)?;
+        fresh.retain(|step| step.path != deleted.path && step.path != created.path);
     }
     fresh.iter().try_for_each(|step| record_step(batch, id, step, None, at))
 }
@@ -95,12 +93,13 @@ fn record_part(
 fn find_move<'s>(steps: &[&'s OperationStep]) -> Option<(&'s OperationStep, &'s OperationStep)> {
     let is =
         |action| move |step: &&&OperationStep| FileAction::between(&step.now, &step.then) == action;
-    let gone: Vec<_> = steps.iter().filter(is(FileAction::Delete)).collect();
-    let come: Vec<_> = steps.iter().filter(is(FileAction::Create)).collect();
-    let ([gone], [come]) = (gone.as_slice(), come.as_slice()) else { return None };
+    let deleted: Vec<_> = steps.iter().filter(is(FileAction::Delete)).collect();
+    let created: Vec<_> = steps.iter().filter(is(FileAction::Create)).collect();
+    let ([deleted], [created]) = (deleted.as_slice(), created.as_slice()) else { return None };
     // A file in the place of a folder (or the reverse) is no move.
-    let apart = !gone.path.is_beneath(&come.path) && !come.path.is_beneath(&gone.path);
-    apart.then_some((gone, come))
+    let are_apart =
+        !deleted.path.is_beneath(&created.path) && !created.path.is_beneath(&deleted.path);
+    are_apart.then_some((deleted, created))
 }
 
 /// Records a change by Retake; `from` is the old path, if the file moved.
@@ -112,51 +111,27 @@ fn record_step(
     at: Millis,
 ) -> Result<(), StoreError> {
     let before = from.map_or(step.now, |from| from.now);
-    let change = Change {
-        id: ChangeId(batch.next_seq()),
-        at,
-        actor: Actor::Retake,
-        confidence: Confidence::Certain,
-        dialog: None,
-        agent: None,
-        kind: None,
-        call: None,
-        tool: None,
-        candidates: Vec::new(),
-        path: step.path.clone(),
-        old_path: from.map(|from| from.path.clone()),
+    let file_step = FileStep {
+        path: &step.path,
+        old_path: from.map(|from| &from.path),
         change_type: from.map_or_else(|| change_type(step), |_| ChangeType::Rename),
-        method: own_change_method(&step.now, &step.then),
         before,
         after: step.then,
-        lines: lines(batch, &step.path, (&before, &step.then))?,
-        status: ChangeStatus::Pending,
-        joins: None,
-        turn: None,
-        message_index: None,
-        approved: None,
-        made_by: Some(id),
+        lines: changed_lines(batch, &step.path, &before, &step.then)?,
+        stat: None,
     };
-    batch.put_change(&NewChange { change: &change, calls: &[] })?;
-    if let Some(from) = from {
-        batch.remove_manifest(&from.path)?;
-    }
-    match step.then {
-        PathState::Known(state) => {
-            batch.set_manifest(&step.path, &ManifestState::Known(state), None)?;
-        }
-        PathState::Absent => batch.remove_manifest(&step.path)?,
-        PathState::Unknown => batch.set_manifest(&step.path, &ManifestState::Unknown, None)?,
-    }
-    rows::record_change_event(batch, &change)
+    let by = Attribution::by_operation(id, own_change_method(&step.now, &step.then));
+    let change = record_file_step(batch, file_step, &by, at)?;
+    record_change_event(batch, &change)
 }
 
 /// Returns the changed lines. Most often the path's last change is taken back: then its recorded
 /// lines are reversed.
-fn lines(
+fn changed_lines(
     batch: &Batch<'_>,
     path: &ProjectPath,
-    (before, after): (&PathState, &PathState),
+    before: &PathState,
+    after: &PathState,
 ) -> Result<Option<LineChanges>, StoreError> {
     let last = batch.last_change_of(path)?;
     match last.filter(|last| last.before == *after && last.after == *before) {
@@ -191,7 +166,7 @@ fn set_marks(
 fn run_follow_up(
     batch: &Batch<'_>,
     id: OperationId,
-    sequel: &FollowUp,
+    follow_up: &FollowUp,
     whole: bool,
     at: Millis,
 ) -> Result<Option<ObjectId>, StoreError> {
@@ -200,7 +175,7 @@ fn run_follow_up(
             mark_undone(batch, undone, id)?;
         }
     }
-    match sequel {
+    match follow_up {
         FollowUp::Nothing => Ok(None),
         FollowUp::Restored { to, dialog } => {
             let dialog = dialog.clone().map(DialogId);
@@ -223,7 +198,7 @@ fn run_follow_up(
         }
         FollowUp::Hunks { .. } => {
             if whole {
-                set_hunk_decisions(batch, sequel, true)?;
+                set_hunk_decisions(batch, follow_up, true)?;
             }
             Ok(None)
         }
@@ -260,10 +235,10 @@ fn follow_up_of(batch: &Batch<'_>, id: OperationId) -> Result<FollowUp, StoreErr
 /// Stores or forgets the decision on single hunks. The change's own status is a mark.
 pub(crate) fn set_hunk_decisions(
     batch: &Batch<'_>,
-    sequel: &FollowUp,
+    follow_up: &FollowUp,
     keep: bool,
 ) -> Result<(), StoreError> {
-    let FollowUp::Hunks { change, numbers, status } = sequel else { return Ok(()) };
+    let FollowUp::Hunks { change, numbers, status } = follow_up else { return Ok(()) };
     for number in numbers {
         batch.decide_hunk(ChangeId(*change), *number, keep.then_some(*status))?;
     }
@@ -280,7 +255,8 @@ fn forget_hunk_decisions(batch: &Batch<'_>, plan: &Plan) -> Result<(), StoreErro
 /// The outcomes of single files and changes are events of their own.
 pub(super) fn record_operation_event(
     batch: &Batch<'_>,
-    (id, state): (OperationId, OperationState),
+    id: OperationId,
+    state: OperationState,
     plan: &Plan,
     stamp: Stamp,
 ) -> Result<(), StoreError> {
@@ -294,15 +270,15 @@ pub(super) fn record_operation_event(
 
 impl Plan {
     /// Leaves every file of these parts, with the reason.
-    pub(crate) fn leave_parts(&mut self, why: &HashMap<u64, PlanReason>) {
+    pub(crate) fn leave_parts(&mut self, reasons: &HashMap<u64, PlanReason>) {
         for file in &mut self.files {
             // Also one that needed no write: its marks are dropped.
             let is_settled = file.action == FileAction::Leave && file.reason != PlanReason::Already;
-            if let (Some(reason), false) = (why.get(&file.part), is_settled) {
+            if let (Some(reason), false) = (reasons.get(&file.part), is_settled) {
                 file.leave(reason.clone());
             }
         }
-        self.marks.retain(|mark| !why.contains_key(&mark.part));
+        self.marks.retain(|mark| !reasons.contains_key(&mark.part));
     }
 
     /// Sets the outcome of each file.

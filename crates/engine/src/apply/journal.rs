@@ -15,7 +15,7 @@ use crate::plan::nesting::PathNesting;
 use crate::plan::{Plan, PlanReason};
 use crate::project::Project;
 use crate::record::checkpoint;
-use crate::scan::capture::{CaptureTarget, RefusedContents, capture};
+use crate::scan::capture::{CaptureOptions, CaptureTarget, RefusedContents, capture};
 
 /// An operation that is in the journal and can begin.
 pub(crate) struct JournalledOperation {
@@ -40,7 +40,7 @@ impl Project {
         let title = format!("Before {}", plan.title);
         let kind = CheckpointKind::BeforeOperation;
         let safety = checkpoint::create_checkpoint(&batch, kind, &title, plan.dialog.as_ref(), at)?;
-        let sequel = serde_json::to_value(&plan.sequel)
+        let follow_up = serde_json::to_value(&plan.follow_up)
             .map_err(|error| StoreError::Row(format!("sequel: {error}")))?;
         let operation = batch.begin_operation(&NewOperation {
             at,
@@ -49,11 +49,12 @@ impl Project {
             dialog: plan.dialog.as_ref(),
             safety: &safety.id,
             left_out: plan.left().count() as u64,
-            follow_up: &sequel,
+            follow_up: &follow_up,
         })?;
         record_operation_event(
             &batch,
-            (operation, OperationState::Running),
+            operation,
+            OperationState::Running,
             plan,
             Stamp { seq: operation.0, at },
         )?;
@@ -76,16 +77,20 @@ impl Project {
     /// Content about to be replaced that is damaged or missing in the store is captured again;
     /// content to be written is verified on write.
     fn store_contents(&self, batch: &mut Batch<'_>, plan: &mut Plan) -> Result<(), StoreError> {
-        let mut unsound = Vec::new();
+        let mut unreadable = Vec::new();
         for file in plan.writes() {
-            if !is_sound(batch, &file.now)? {
-                unsound.push(file.path.clone());
+            if !is_readable(batch, &file.now)? {
+                unreadable.push(file.path.clone());
             }
         }
         let refused = RefusedContents::load(batch)?;
-        let limits = (self.settings().limits.max_file_bytes, &refused);
-        capture(self.workspace(), batch, &unsound, limits, CaptureTarget::Rows, &mut |_| {})?;
-        let unsound: HashSet<_> = unsound.into_iter().collect();
+        let options = CaptureOptions {
+            max_bytes: self.settings().limits.max_file_bytes,
+            refused: &refused,
+            target: CaptureTarget::Rows,
+        };
+        capture(self.workspace(), batch, &unreadable, options, &mut |_| {})?;
+        let unreadable: HashSet<_> = unreadable.into_iter().collect();
         let mut missing = HashMap::new();
         for file in plan.writes() {
             if let Some(content) = &file.content {
@@ -94,7 +99,7 @@ impl Project {
             let lost = |state: &FileState| {
                 PlanReason::Damaged(format!("object {} is missing or damaged", state.oid))
             };
-            if unsound.contains(&file.path) && !is_sound(batch, &file.now)? {
+            if unreadable.contains(&file.path) && !is_readable(batch, &file.now)? {
                 missing.extend(file.now.known().map(|state| (file.part, lost(state))));
             }
             if let PathState::Known(then) = &file.then
@@ -138,8 +143,8 @@ impl Project {
 
 /// Journals the changes that an undo leaves: the next undo passes them over.
 fn record_left_marks(batch: &Batch<'_>, id: OperationId, plan: &Plan) -> Result<(), StoreError> {
-    let taken: HashSet<_> = plan.marks.iter().map(|mark| mark.change).collect();
-    for change in plan.left_for_good().filter(|change| !taken.contains(change)) {
+    let marked: HashSet<_> = plan.marks.iter().map(|mark| mark.change).collect();
+    for change in plan.left_for_good().filter(|change| !marked.contains(change)) {
         if let Some(Change { status: old, .. }) = batch.change(change)? {
             let (part, new) = (StatusMark::LEFT, ChangeStatus::Reverted);
             batch.put_mark(id, &StatusMark { change, part, old, new })?;
@@ -148,7 +153,7 @@ fn record_left_marks(batch: &Batch<'_>, id: OperationId, plan: &Plan) -> Result<
     Ok(())
 }
 
-fn is_sound(store: &Store, side: &PathState) -> Result<bool, StoreError> {
+fn is_readable(store: &Store, side: &PathState) -> Result<bool, StoreError> {
     let PathState::Known(state) = side else { return Ok(true) };
     match store.read_into(&state.oid, &mut std::io::sink()) {
         Ok(_) => Ok(true),

@@ -7,7 +7,7 @@ use retake_workspace::Workspace;
 
 /// Returns the paths whose mode changes and that need a file of their own: the file has another
 /// hard link that must keep its mode.
-pub(crate) fn need_own_file<'p>(
+pub(crate) fn paths_needing_own_file<'p>(
     workspace: &Workspace,
     modes: impl Iterator<Item = (&'p ProjectPath, &'p PathState)>,
 ) -> HashSet<&'p ProjectPath> {

@@ -14,12 +14,14 @@
 //! store; killed at any point, each file is wholly old or wholly new, and
 //! [`recover`] finishes the operation or takes it back.
 
+mod cleanup;
 mod finish;
 mod journal;
 pub(crate) mod links;
 mod recover;
 mod rehearsal;
 mod run;
+mod temp_files;
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -72,7 +74,7 @@ impl Project {
         at: Millis,
     ) -> Result<AppliedPlan, OperationError> {
         let mut plan = plan.clone();
-        self.leave_what_moved_on(&mut plan)?;
+        self.leave_changed_since_plan(&mut plan)?;
         self.leave_unwritable(&mut plan, &|_| false);
         self.check_space(&plan)?;
         if plan.is_idle() {
@@ -95,7 +97,7 @@ impl Project {
         Ok(self.record_outcome(journalled.operation, &[], Vec::new(), plan, at)?.plan)
     }
 
-    fn leave_what_moved_on(&self, plan: &mut Plan) -> Result<(), StoreError> {
+    fn leave_changed_since_plan(&self, plan: &mut Plan) -> Result<(), StoreError> {
         let _snapshot = self.store().snapshot()?;
         let mut moved = HashMap::new();
         for mark in &plan.marks {
@@ -144,7 +146,7 @@ impl Project {
         for operation in self.store().untidy_operations()? {
             let steps = self.store().operation_steps(operation.id)?;
             let is_stuck = |step: &&OperationStep| {
-                let stuck = run::discard(self.workspace(), self.store(), step).is_err();
+                let stuck = temp_files::discard_temp(self.workspace(), self.store(), step).is_err();
                 drop(self.workspace().remove_emptied(&step.temp));
                 stuck
             };

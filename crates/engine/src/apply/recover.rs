@@ -14,9 +14,8 @@ use retake_store::{OperationStep, StoreError};
 
 use crate::apply::AppliedPlan;
 use crate::apply::finish::recorded_paths;
-use crate::apply::run::{
-    StepFate, StepOutcome, action, discard, finish_exchange, read_state, state_of,
-};
+use crate::apply::run::{StepFate, StepOutcome, action};
+use crate::apply::temp_files::{discard_temp, finish_exchange, read_state, state_of};
 use crate::error::OperationError;
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
@@ -66,9 +65,9 @@ impl Project {
         let operation =
             self.store().unfinished_operation()?.ok_or(OperationError::NothingInterrupted)?;
         let steps = self.store().operation_steps(operation.id)?;
-        let mut swept = HashMap::new();
+        let mut removals = HashMap::new();
         for step in &steps {
-            swept.insert(step.path.clone(), self.sweep(step)?);
+            removals.insert(step.path.clone(), self.remove_temp(step)?);
         }
         self.catch_up_and_refresh(at)?;
         let done = recorded_paths(self.store(), operation.id)?;
@@ -76,10 +75,10 @@ impl Project {
         for step in steps.iter().filter(|step| step.then.is_absent() && done.contains(&step.path)) {
             drop(self.workspace().remove_emptied(&step.path));
         }
-        let waits = |step: &&OperationStep| !done.contains(&step.path);
+        let is_pending = |step: &&OperationStep| !done.contains(&step.path);
         // Or just after it had made a folder in the place of a file, with nothing in it yet.
         let replaced: HashSet<_> = steps.iter().map(|step| &step.path).collect();
-        for step in steps.iter().filter(waits).filter(|step| !step.then.is_absent()) {
+        for step in steps.iter().filter(is_pending).filter(|step| !step.then.is_absent()) {
             let above = std::iter::successors(step.path.parent(), ProjectPath::parent);
             if above.into_iter().any(|folder| replaced.contains(&folder)) {
                 drop(self.workspace().remove_emptied(&step.path));
@@ -88,19 +87,19 @@ impl Project {
         let outcomes = match how {
             RecoveryChoice::Resume => {
                 let is_free = |step: &&OperationStep| {
-                    swept.get(&step.path).is_none_or(|outcome| outcome.fate == StepFate::Done)
+                    removals.get(&step.path).is_none_or(|outcome| outcome.fate == StepFate::Done)
                 };
-                let rest = steps.iter().filter(waits).filter(is_free).cloned().collect();
+                let rest = steps.iter().filter(is_pending).filter(is_free).cloned().collect();
                 let rest = self.still_as_planned(rest)?;
                 let fates = self.run_steps(&rest);
                 let ran = rest.iter().map(|step| step.path.clone()).zip(fates).collect();
-                outcomes(&steps, &done, ran, swept)
+                step_outcomes(&steps, &done, ran, removals)
             }
-            RecoveryChoice::Undo => outcomes(&steps, &done, HashMap::new(), swept),
+            RecoveryChoice::Undo => step_outcomes(&steps, &done, HashMap::new(), removals),
         };
         let mut plan = self.plan_from_journal(&operation, &steps)?;
         if how == RecoveryChoice::Undo {
-            plan.sequel = FollowUp::Nothing;
+            plan.follow_up = FollowUp::Nothing;
         }
         let applied = self.record_outcome(operation.id, &steps, outcomes, plan, at)?;
         match how {
@@ -111,8 +110,8 @@ impl Project {
 
     /// Removes a step's temporary file. If it holds a version that another program saved at the
     /// moment of the exchange, that is put back first. An unreachable file is left and reported.
-    fn sweep(&self, step: &OperationStep) -> Result<StepOutcome, StoreError> {
-        match self.sweep_temp(step) {
+    fn remove_temp(&self, step: &OperationStep) -> Result<StepOutcome, StoreError> {
+        match self.restore_and_remove_temp(step) {
             Ok(kept) => {
                 Ok(StepOutcome { fate: StepFate::Done, kept, untidy: false, unsynced: false })
             }
@@ -124,13 +123,17 @@ impl Project {
         }
     }
 
-    fn sweep_temp(&self, step: &OperationStep) -> Result<Option<ObjectId>, StoreError> {
+    fn restore_and_remove_temp(
+        &self,
+        step: &OperationStep,
+    ) -> Result<Option<ObjectId>, StoreError> {
         let workspace = self.workspace();
         let spare = finish_exchange(workspace, self.store(), step)?;
-        let aside = read_state(workspace, &step.temp)?.map(PathState::Known);
-        let there = state_of(workspace, &step.path).map_or(PathState::Absent, PathState::Known);
-        let is_foreign = aside.is_some_and(|aside| aside != step.now && aside != step.then);
-        if is_foreign && there == step.then && !self.is_half_written(step)? {
+        let temp_state = read_state(workspace, &step.temp)?.map(PathState::Known);
+        let state_now = state_of(workspace, &step.path).map_or(PathState::Absent, PathState::Known);
+        let is_foreign =
+            temp_state.is_some_and(|temp_state| temp_state != step.now && temp_state != step.then);
+        if is_foreign && state_now == step.then && !self.is_half_written(step)? {
             let put_back = match action(step) {
                 // A mode change has a temporary file if it needed a file of its own.
                 FileAction::Write | FileAction::Mode => workspace.exchange(&step.temp, &step.path),
@@ -141,7 +144,7 @@ impl Project {
                 tracing::warn!(path = %step.path, %error, "kept in the store instead");
             }
         }
-        Ok(discard(workspace, self.store(), step)?.or(spare))
+        Ok(discard_temp(workspace, self.store(), step)?.or(spare))
     }
 
     /// Returns whether a temporary file is a truncated copy of the content to be written.
@@ -182,7 +185,7 @@ impl Project {
         let mut plan = Plan::new(operation.kind, operation.title.clone());
         plan.dialog.clone_from(&operation.dialog);
         plan.left_out = self.store().left_out_count(operation.id)?;
-        plan.sequel = serde_json::from_value(self.store().follow_up(operation.id)?)
+        plan.follow_up = serde_json::from_value(self.store().follow_up(operation.id)?)
             .map_err(|error| StoreError::Row(format!("sequel of {}: {error}", operation.id)))?;
         for step in steps {
             let path = step.path.clone();
@@ -195,17 +198,17 @@ impl Project {
 }
 
 /// Returns the outcome of each step: done before, done now, or left.
-fn outcomes(
+fn step_outcomes(
     steps: &[OperationStep],
     done: &BTreeSet<ProjectPath>,
     mut ran: HashMap<ProjectPath, StepOutcome>,
-    mut swept: HashMap<ProjectPath, StepOutcome>,
+    mut removals: HashMap<ProjectPath, StepOutcome>,
 ) -> Vec<StepOutcome> {
     let outcome = |step: &OperationStep| {
-        let sweep = swept.remove(&step.path);
-        let kept = sweep.as_ref().and_then(|sweep| sweep.kept);
-        let untidy = sweep.as_ref().is_some_and(|sweep| sweep.untidy);
-        let left = || match sweep {
+        let removal = removals.remove(&step.path);
+        let kept = removal.as_ref().and_then(|removal| removal.kept);
+        let untidy = removal.as_ref().is_some_and(|removal| removal.untidy);
+        let left = || match removal {
             Some(StepOutcome { fate: StepFate::Left(reason), .. }) => reason,
             _ => PlanReason::MovedOn,
         };

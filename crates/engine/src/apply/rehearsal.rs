@@ -76,7 +76,7 @@ impl Rehearsal<'_> {
         let mut applied = if plan.is_idle() {
             AppliedPlan { operation: None, checkpoint: None, plan }
         } else {
-            let steps = &mut |plan: &mut Plan, _: OperationId| steps(plan);
+            let steps = &mut |plan: &mut Plan, _: OperationId| rehearsed_steps(plan);
             let journalled = self.project.journal_operation(&mut plan, self.at, steps)?;
             let outcomes = journalled.steps.iter().map(|_| STEP_DONE).collect();
             let (id, steps) = (journalled.operation, &journalled.steps);
@@ -92,7 +92,7 @@ const STEP_DONE: StepOutcome =
     StepOutcome { fate: StepFate::Done, kept: None, untidy: false, unsynced: false };
 
 /// Makes the steps of a plan; their temporary files are never written.
-fn steps(plan: &Plan) -> Vec<OperationStep> {
+fn rehearsed_steps(plan: &Plan) -> Vec<OperationStep> {
     let step = |file: &PlannedFile| OperationStep {
         part: file.part,
         path: file.path.clone(),
@@ -106,6 +106,6 @@ fn steps(plan: &Plan) -> Vec<OperationStep> {
 impl Plan {
     /// Returns whether the plan has nothing to do.
     pub(super) fn is_idle(&self) -> bool {
-        !self.does_something() && self.sequel == FollowUp::Nothing
+        !self.does_something() && self.follow_up == FollowUp::Nothing
     }
 }

@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use retake_model::{FileState, ObjectId, PathState, ProjectPath};
-use retake_store::{OperationStep, Store, StoreError, encode_stream, hash_stream};
-use retake_workspace::{ReadError, StagedFile, Workspace, WriteError, WriteFault};
+use retake_store::{OperationStep, Store, StoreError};
+use retake_workspace::{StagedFile, Workspace, WriteError, WriteFault};
 
-use crate::apply::links::need_own_file;
+use crate::apply::cleanup::{CleanupWorker, PartCleanup, is_expected};
+use crate::apply::links::paths_needing_own_file;
+use crate::apply::temp_files::{discard_temp, finish_exchange, state_of, store_file_content};
 use crate::plan::nesting::PathNesting;
 use crate::plan::{FileAction, PlanReason};
 use crate::project::Project;
@@ -46,7 +48,7 @@ impl Project {
         if let Err(reason) = run.stage() {
             (0..steps.len()).for_each(|at| run.fail(at, &reason));
         }
-        for at in run.order() {
+        for at in run.placing_order() {
             if run.fates[at].is_none() && !run.has_failed(at) {
                 run.place(at);
             }
@@ -118,12 +120,12 @@ impl StepRunner<'_> {
             };
             match self.workspace.stage(&step.temp, then.kind, then.mode, &mut fill) {
                 Ok(one) => staged.push(one),
-                Err(error) if is_full(&error) => return Err(unwritable(&error)),
-                Err(error) => self.fail(at, &unwritable(&error)),
+                Err(error) if is_full(&error) => return Err(write_error_reason(&error)),
+                Err(error) => self.fail(at, &write_error_reason(&error)),
             }
         }
         drop(snapshot);
-        self.workspace.sync_staged(&staged).map_err(|error| unwritable(&error))?;
+        self.workspace.sync_staged(&staged).map_err(|error| write_error_reason(&error))?;
         self.check_staged();
         Ok(())
     }
@@ -145,7 +147,7 @@ impl StepRunner<'_> {
     }
 
     /// Returns the order of steps: those that make room first, plain deletions last.
-    fn order(&self) -> Vec<usize> {
+    fn placing_order(&self) -> Vec<usize> {
         let nesting = PathNesting::of(self.steps.iter().map(|step| &step.path));
         let makes_room = |step: &OperationStep| step.then.is_absent() && nesting.has(&step.path);
         let rank = |at: &usize| match &self.steps[*at] {
@@ -167,9 +169,9 @@ impl StepRunner<'_> {
             }
             FileAction::Write => self.workspace.exchange(&step.temp, &step.path),
             FileAction::Delete => {
-                let taken = self.workspace.move_aside(&step.path, &step.temp);
+                let moved = self.workspace.move_aside(&step.path, &step.temp);
                 // An emptied folder is removed at once, so that a file can take its place.
-                taken.map(|()| self.folders.extend(self.workspace.remove_emptied(&step.path)))
+                moved.map(|()| self.folders.extend(self.workspace.remove_emptied(&step.path)))
             }
             FileAction::Mode => self.set_mode(step, &step.now, &step.then),
             FileAction::Leave => Ok(()),
@@ -184,7 +186,7 @@ impl StepRunner<'_> {
             Ok(()) => self.fail(at, &PlanReason::MovedOn),
             Err(error) => {
                 self.finish_exchange(at);
-                self.fail(at, &refusal(self.workspace, step, &error));
+                self.fail(at, &refusal_reason(self.workspace, step, &error));
             }
         }
     }
@@ -241,8 +243,8 @@ impl StepRunner<'_> {
         for (at, step) in self.steps.iter().enumerate() {
             parts.entry(step.part).or_default().push(at);
         }
-        for settled in self.remove_displaced(&parts.values().collect::<Vec<_>>()) {
-            match settled {
+        for cleanup in self.remove_displaced(&parts.values().collect::<Vec<_>>()) {
+            match cleanup {
                 PartCleanup::WrittenTo(at) => self.fail(at, &PlanReason::MovedOn),
                 PartCleanup::Removed(steps) => {
                     for (at, removed) in steps {
@@ -269,24 +271,24 @@ impl StepRunner<'_> {
         let done =
             |part: &&Vec<usize>| part.iter().all(|at| self.fates[*at] == Some(StepFate::Done));
         let parts: Vec<_> = parts.iter().copied().filter(done).collect();
-        let hand =
+        let worker =
             CleanupWorker { workspace: self.workspace, steps: self.steps, actions: &self.actions };
-        let settle = |parts: &[&Vec<usize>]| -> Vec<PartCleanup> {
-            parts.iter().map(|part| hand.clean_up_part(part)).collect()
+        let clean_up = |parts: &[&Vec<usize>]| -> Vec<PartCleanup> {
+            parts.iter().map(|part| worker.clean_up_part(part)).collect()
         };
         if parts.len() < MIN_PARTS_FOR_THREAD {
-            return settle(&parts);
+            return clean_up(&parts);
         }
-        let (here, there) = parts.split_at(parts.len() / 2);
+        let (first_half, second_half) = parts.split_at(parts.len() / 2);
         std::thread::scope(|scope| {
-            let other = std::thread::Builder::new().spawn_scoped(scope, || settle(there));
-            let mut settled = settle(here);
-            settled.extend(match other {
+            let other = std::thread::Builder::new().spawn_scoped(scope, || clean_up(second_half));
+            let mut results = clean_up(first_half);
+            results.extend(match other {
                 Ok(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
                 // There may be no second thread (a process limit).
-                Err(_) => settle(there),
+                Err(_) => clean_up(second_half),
             });
-            settled
+            results
         })
     }
 
@@ -298,7 +300,7 @@ impl StepRunner<'_> {
             self.kept[at] = store_file_content(self.workspace, self.store, &step.temp).ok();
             return;
         }
-        self.record_cleanup(at, discard(self.workspace, self.store, step));
+        self.record_cleanup(at, discard_temp(self.workspace, self.store, step));
     }
 
     /// Records whether a step's temporary file was removed.
@@ -368,56 +370,16 @@ impl StepRunner<'_> {
     }
 }
 
-/// The result of removing a part's displaced files.
-enum PartCleanup {
-    /// Another program wrote to the file that this step displaced.
-    WrittenTo(usize),
-    /// The displaced files of the steps, each removed or failed.
-    Removed(Vec<(usize, Result<Option<ObjectId>, StoreError>)>),
-}
-
-/// The data that one thread needs to remove displaced files.
-#[derive(Clone, Copy)]
-struct CleanupWorker<'p> {
-    workspace: &'p Workspace,
-    steps: &'p [OperationStep],
-    actions: &'p [FileAction],
-}
-
-impl CleanupWorker<'_> {
-    fn clean_up_part(self, part: &[usize]) -> PartCleanup {
-        let written_to =
-            |at: &&usize| !is_expected(self.workspace, &self.steps[**at], self.actions[**at]);
-        if let Some(&at) = part.iter().find(written_to) {
-            return PartCleanup::WrittenTo(at);
-        }
-        // Just checked, so not read once more.
-        let remove =
-            |at: &usize| (*at, remove_temp(self.workspace, &self.steps[*at]).map(|()| None));
-        PartCleanup::Removed(part.iter().map(remove).collect())
-    }
-}
-
-/// Returns whether the displaced file is the expected one.
-fn is_expected(workspace: &Workspace, step: &OperationStep, action: FileAction) -> bool {
-    match action {
-        FileAction::Write | FileAction::Delete => {
-            state_of(workspace, &step.temp).map_or(PathState::Unknown, PathState::Known) == step.now
-        }
-        FileAction::Create | FileAction::Mode | FileAction::Leave => true,
-    }
-}
-
 /// Returns the action of each step. Where another hard link must keep its mode, this path becomes
 /// a file of its own.
 fn actions(workspace: &Workspace, steps: &[OperationStep]) -> Vec<FileAction> {
     let modes = steps.iter().filter(|step| action(step) == FileAction::Mode);
-    let own = need_own_file(workspace, modes.map(|step| (&step.path, &step.then)));
-    let of = |step: &OperationStep| match action(step) {
+    let own = paths_needing_own_file(workspace, modes.map(|step| (&step.path, &step.then)));
+    let action_of = |step: &OperationStep| match action(step) {
         FileAction::Mode if own.contains(&step.path) => FileAction::Write,
         action => action,
     };
-    steps.iter().map(of).collect()
+    steps.iter().map(action_of).collect()
 }
 
 /// Returns the action of a step, by its two states.
@@ -425,102 +387,11 @@ pub(super) fn action(step: &OperationStep) -> FileAction {
     FileAction::between(&step.now, &step.then)
 }
 
-/// Reads the state of a path on disk; `None` if it is missing or unreadable.
-pub(super) fn state_of(workspace: &Workspace, path: &ProjectPath) -> Option<FileState> {
-    read_state(workspace, path).ok().flatten()
-}
-
-/// Reads the state of a path on disk; `None` if it is missing, an error if it is unreadable.
-pub(super) fn read_state(
-    workspace: &Workspace,
-    path: &ProjectPath,
-) -> Result<Option<FileState>, StoreError> {
-    let mut oid = None;
-    let stat = workspace.read(path, u64::MAX - 1, &mut |reader, stat| {
-        oid = None;
-        match hash_stream(reader, stat.size) {
-            Ok(found) => oid = Some(found),
-            Err(StoreError::Write(error)) => return Err(error),
-            Err(error) => return Err(io::Error::other(error.to_string())),
-        }
-        Ok(())
-    });
-    match (stat, oid) {
-        (Ok(stat), Some(oid)) => {
-            let (kind, mode, size) = (stat.file_kind(), stat.mode, stat.size);
-            Ok(Some(FileState { kind, mode, oid, size }))
-        }
-        (Err(ReadError::Gone), _) => Ok(None),
-        (Err(error), _) => Err(StoreError::Write(io::Error::other(error.to_string()))),
-        (Ok(_), None) => Err(StoreError::NotCaptured),
-    }
-}
-
-/// Finishes an interrupted exchange. A file that can be moved neither back nor forth is stored.
-pub(super) fn finish_exchange(
-    workspace: &Workspace,
-    store: &Store,
-    step: &OperationStep,
-) -> Result<Option<ObjectId>, StoreError> {
-    let failed = |error: WriteError| StoreError::Write(io::Error::other(error.to_string()));
-    let Some(spare) = workspace.finish_exchange(&step.temp, &step.path).map_err(failed)? else {
-        return Ok(None);
-    };
-    let kept = store_file_content(workspace, store, &spare)?;
-    workspace.remove_temp(&spare).map_err(failed)?;
-    Ok(Some(kept))
-}
-
-/// Removes a step's temporary file. Content that the step neither replaced nor wrote is another
-/// program's, and is stored first.
-pub(super) fn discard(
-    workspace: &Workspace,
-    store: &Store,
-    step: &OperationStep,
-) -> Result<Option<ObjectId>, StoreError> {
-    let expected = |oid: &ObjectId| {
-        [&step.now, &step.then].iter().any(|side| side.known().is_some_and(|s| s.oid == *oid))
-    };
-    let kept = match read_state(workspace, &step.temp)? {
-        Some(state) if !expected(&state.oid) => {
-            Some(store_file_content(workspace, store, &step.temp)?)
-        }
-        _ => None,
-    };
-    remove_temp(workspace, step)?;
-    Ok(kept)
-}
-
-/// Removes a step's temporary file, whose content is known.
-fn remove_temp(workspace: &Workspace, step: &OperationStep) -> Result<(), StoreError> {
-    let removed = workspace.remove_temp(&step.temp);
-    removed.map_err(|error| StoreError::Write(io::Error::other(error.to_string())))
-}
-
-/// Stores the content of a file that is about to be removed.
-fn store_file_content(
-    workspace: &Workspace,
-    store: &Store,
-    path: &ProjectPath,
-) -> Result<ObjectId, StoreError> {
-    let batch = store.batch()?;
-    let mut result = None;
-    let read = workspace.read(path, u64::MAX - 1, &mut |reader, stat| {
-        let emit = &mut |object| batch.put_object(&object).map_err(io::Error::other);
-        result = Some(encode_stream(reader, stat.size, emit));
-        Ok(())
-    });
-    read.map_err(|error| StoreError::Write(io::Error::other(error.to_string())))?;
-    let oid = result.ok_or(StoreError::NotCaptured)??;
-    batch.commit()?;
-    Ok(oid)
-}
-
 fn is_full(error: &WriteError) -> bool {
     matches!(&error.why, WriteFault::Io(io) if io.kind() == io::ErrorKind::StorageFull)
 }
 
-fn unwritable(error: &WriteError) -> PlanReason {
+fn write_error_reason(error: &WriteError) -> PlanReason {
     match &error.why {
         WriteFault::Filled(why) => PlanReason::Damaged(why.to_string()),
         _ => PlanReason::NotWritable(error.to_string()),
@@ -529,13 +400,15 @@ fn unwritable(error: &WriteError) -> PlanReason {
 
 /// Converts a write error to a reason. A path that exists or is gone was changed by another
 /// program, unless it is a folder: the plan does not know folders without tracked files.
-fn refusal(workspace: &Workspace, step: &OperationStep, error: &WriteError) -> PlanReason {
+fn refusal_reason(workspace: &Workspace, step: &OperationStep, error: &WriteError) -> PlanReason {
     match &error.why {
         WriteFault::Exists => match workspace.check_writable(&step.path) {
-            Err(error) if matches!(error.why, WriteFault::NotAFile(_)) => unwritable(&error),
+            Err(error) if matches!(error.why, WriteFault::NotAFile(_)) => {
+                write_error_reason(&error)
+            }
             _ => PlanReason::MovedOn,
         },
         WriteFault::Gone => PlanReason::MovedOn,
-        _ => unwritable(error),
+        _ => write_error_reason(error),
     }
 }

@@ -92,13 +92,13 @@ fn open_overlapping(project: &Project) -> Vec<OverlappingProject> {
         let unfinished = OwnOperation::load_unfinished(&store)?;
         Ok::<_, StoreError>(OverlappingProject { root, store, unfinished })
     };
-    let around = project.neighbours().into_iter().filter(is_around).map(open);
-    let around = around.inspect(|opened| {
+    let opened = project.neighbours().into_iter().filter(is_around).map(open);
+    let opened = opened.inspect(|opened| {
         if let Err(error) = opened {
             tracing::warn!(%error, "a project around this one cannot be read");
         }
     });
-    around.filter_map(Result::ok).collect()
+    opened.filter_map(Result::ok).collect()
 }
 
 /// Claim of another project's journal to a change.

@@ -5,11 +5,10 @@
 
 use std::collections::HashMap;
 
-use retake_model::{Actor, ChangeType, PathState};
+use retake_model::{Actor, PathState};
 use retake_store::{Batch, StoreError};
 
-use crate::attribution::observed::ObservedChange;
-use crate::attribution::rules::Attribution;
+use crate::attribution::rules::{AttributedStep, Attribution};
 use crate::content::comparable::comparable_content;
 use crate::content::diff::{is_binary, similarity};
 
@@ -19,54 +18,21 @@ const MAX_COMPARED_FILES: usize = 32;
 const MAX_COMPARED_BYTES: u64 = 2 * 1024 * 1024;
 const MIN_SIMILARITY_PERCENT: u32 = 50;
 
-/// A step of one file, or a move of one.
-#[derive(Debug)]
-pub(crate) struct AttributedStep {
-    pub(crate) seen: ObservedChange,
-    pub(crate) from: Option<ObservedChange>,
-    pub(crate) by: Attribution,
-}
-
-impl AttributedStep {
-    /// The state before, at the old path if it moved.
-    pub(crate) fn before(&self) -> PathState {
-        self.from.as_ref().map_or(self.seen.before, |from| from.before)
-    }
-
-    pub(crate) fn change_type(&self) -> ChangeType {
-        if self.from.is_some() {
-            return ChangeType::Rename;
-        }
-        match (&self.seen.before, &self.seen.after) {
-            (PathState::Absent, _) => ChangeType::Create,
-            (_, PathState::Absent) => ChangeType::Delete,
-            (PathState::Known(before), PathState::Known(after))
-                if before.oid == after.oid && before.kind == after.kind =>
-            {
-                ChangeType::Mode
-            }
-            _ => ChangeType::Modify,
-        }
-    }
-}
-
 /// Pairs deletions with creations. Steps stay in the order of their paths.
 pub(crate) fn pair_renames(
     batch: &Batch<'_>,
-    seen: Vec<(ObservedChange, Attribution)>,
+    steps: Vec<AttributedStep>,
 ) -> Result<Vec<AttributedStep>, StoreError> {
     // Retake's own changes are on record by path.
-    let could_move = |(seen, by): &(ObservedChange, Attribution)| {
-        seen.after.is_absent() && has_content(&seen.before) && by.actor != Actor::Retake
+    let could_move = |step: &AttributedStep| {
+        let seen = &step.seen;
+        seen.after.is_absent() && has_content(&seen.before) && step.by.actor != Actor::Retake
     };
-    let (gone, rest): (Vec<_>, Vec<_>) = seen.into_iter().partition(could_move);
-    let mut gone: Vec<Option<(ObservedChange, Attribution)>> = gone.into_iter().map(Some).collect();
-    let mut steps: Vec<AttributedStep> =
-        rest.into_iter().map(|(seen, by)| AttributedStep { seen, from: None, by }).collect();
+    let (gone, mut steps): (Vec<_>, Vec<_>) = steps.into_iter().partition(could_move);
+    let mut gone: Vec<Option<AttributedStep>> = gone.into_iter().map(Some).collect();
     pair_equal(&mut steps, &mut gone);
-    pair_alike(batch, &mut steps, &mut gone)?;
-    let deletions = gone.into_iter().flatten();
-    steps.extend(deletions.map(|(seen, by)| AttributedStep { seen, from: None, by }));
+    pair_similar(batch, &mut steps, &mut gone)?;
+    steps.extend(gone.into_iter().flatten());
     steps.sort_by(|a, b| a.seen.path.cmp(&b.seen.path));
     Ok(steps)
 }
@@ -80,10 +46,10 @@ fn is_new(step: &AttributedStep) -> bool {
     step.from.is_none() && step.seen.before.is_absent() && has_content(&step.seen.after)
 }
 
-fn pair_equal(steps: &mut [AttributedStep], gone: &mut [Option<(ObservedChange, Attribution)>]) {
+fn pair_equal(steps: &mut [AttributedStep], gone: &mut [Option<AttributedStep>]) {
     let mut by_content: HashMap<_, Vec<usize>> = HashMap::new();
     for (at, entry) in gone.iter().enumerate().rev() {
-        if let Some(state) = entry.as_ref().and_then(|(seen, _)| seen.before.known()) {
+        if let Some(state) = entry.as_ref().and_then(|deleted| deleted.seen.before.known()) {
             by_content.entry((state.oid, state.kind)).or_default().push(at);
         }
     }
@@ -94,23 +60,25 @@ fn pair_equal(steps: &mut [AttributedStep], gone: &mut [Option<(ObservedChange, 
         let Some(places) = by_content.get_mut(&(state.oid, state.kind)) else {
             continue;
         };
-        let same_author =
-            |&at: &usize| gone[at].as_ref().is_some_and(|(_, by)| is_same_author(by, &step.by));
+        let same_author = |&at: &usize| {
+            gone[at].as_ref().is_some_and(|deleted| is_same_author(&deleted.by, &step.by))
+        };
         if let Some(place) = places.iter().rposition(same_author) {
-            step.from = gone[places.remove(place)].take().map(|(seen, _)| seen);
+            step.from = gone[places.remove(place)].take().map(|deleted| deleted.seen);
         }
     }
 }
 
-fn pair_alike(
+fn pair_similar(
     batch: &Batch<'_>,
     steps: &mut [AttributedStep],
-    gone: &mut [Option<(ObservedChange, Attribution)>],
+    gone: &mut [Option<AttributedStep>],
 ) -> Result<(), StoreError> {
     let new: Vec<usize> = (0..steps.len()).filter(|&at| is_new(&steps[at])).collect();
     let old: Vec<usize> = (0..gone.len()).filter(|&at| gone[at].is_some()).collect();
     let sizes = new.iter().map(|&at| size(&steps[at].seen.after));
-    let sizes = sizes.chain(old.iter().filter_map(|&at| Some(size(&gone[at].as_ref()?.0.before))));
+    let sizes =
+        sizes.chain(old.iter().filter_map(|&at| Some(size(&gone[at].as_ref()?.seen.before))));
     if new.len() > MAX_COMPARED_FILES
         || old.len() > MAX_COMPARED_FILES
         || sizes.sum::<u64>() > MAX_COMPARED_BYTES
@@ -119,20 +87,20 @@ fn pair_alike(
     }
     let mut old_texts = Vec::new();
     for &at in &old {
-        let Some((seen, _)) = &gone[at] else { continue };
-        old_texts.extend(text_content(batch, &seen.before)?.map(|text| (at, text)));
+        let Some(deleted) = &gone[at] else { continue };
+        old_texts.extend(text_content(batch, &deleted.seen.before)?.map(|text| (at, text)));
     }
     for at in new {
         let Some(text) = text_content(batch, &steps[at].seen.after)? else { continue };
         let candidate = |(place, old): &(usize, Vec<u8>)| {
-            let (_, by) = gone[*place].as_ref()?;
+            let by = &gone[*place].as_ref()?.by;
             let near = old.len().min(text.len()) * 2 >= old.len().max(text.len());
             let alike = (near && is_same_author(by, &steps[at].by)).then(|| similarity(old, &text));
             alike.filter(|&alike| alike >= MIN_SIMILARITY_PERCENT).map(|alike| (alike, *place))
         };
         let best = old_texts.iter().filter_map(candidate).max_by_key(|&(alike, _)| alike);
         if let Some((_, place)) = best {
-            steps[at].from = gone[place].take().map(|(seen, _)| seen);
+            steps[at].from = gone[place].take().map(|deleted| deleted.seen);
         }
     }
     Ok(())

@@ -24,16 +24,19 @@
 use std::collections::HashMap;
 
 use retake_model::{
-    Actor, AgentId, ChangeId, ChangeMethod, Confidence, DialogId, Millis, OperationId, PathState,
-    ProjectPath,
+    Actor, AgentId, ChangeId, ChangeMethod, ChangeType, Confidence, DialogId, Millis, OperationId,
+    PathState, ProjectPath,
 };
 use retake_store::{Batch, StoreError};
 
 use crate::attribution::formatter;
 use crate::attribution::git_evidence::GitEvidence;
-use crate::attribution::interleaved::{split_interleaved_edits, split_mode_change};
+use crate::attribution::interleaved::{
+    InterleavedStep, split_interleaved_edits, split_mode_change,
+};
 use crate::attribution::observed::{EndingCall, ObservedChange};
-use crate::calls::open_call::{LiveCall, PathContent};
+use crate::calls::open_call::LiveCall;
+use crate::calls::path_content::PathContent;
 use crate::tool::ToolKind;
 
 /// The author of a change, and the evidence for it.
@@ -59,9 +62,45 @@ impl Attribution {
     }
 
     /// A change by Retake itself, in an operation.
-    pub(crate) fn by_operation(operation: OperationId, means: ChangeMethod) -> Self {
-        let nobody = attribute_without_call(Actor::Retake, Confidence::Certain);
-        Self { method: means, made_by: Some(operation), ..nobody }
+    pub(crate) fn by_operation(operation: OperationId, method: ChangeMethod) -> Self {
+        let retake = attribute_without_call(Actor::Retake, Confidence::Certain);
+        Self { method, made_by: Some(operation), ..retake }
+    }
+}
+
+/// A step of one file, or a move of one.
+#[derive(Debug)]
+pub(crate) struct AttributedStep {
+    pub(crate) seen: ObservedChange,
+    pub(crate) from: Option<ObservedChange>,
+    pub(crate) by: Attribution,
+}
+
+impl AttributedStep {
+    /// A step of a file that did not move.
+    pub(crate) fn new(seen: ObservedChange, by: Attribution) -> Self {
+        Self { seen, from: None, by }
+    }
+
+    /// The state before, at the old path if it moved.
+    pub(crate) fn before(&self) -> PathState {
+        self.from.as_ref().map_or(self.seen.before, |from| from.before)
+    }
+
+    pub(crate) fn change_type(&self) -> ChangeType {
+        if self.from.is_some() {
+            return ChangeType::Rename;
+        }
+        match (&self.seen.before, &self.seen.after) {
+            (PathState::Absent, _) => ChangeType::Create,
+            (_, PathState::Absent) => ChangeType::Delete,
+            (PathState::Known(before), PathState::Known(after))
+                if before.oid == after.oid && before.kind == after.kind =>
+            {
+                ChangeType::Mode
+            }
+            _ => ChangeType::Modify,
+        }
     }
 }
 
@@ -109,15 +148,16 @@ impl AttributionContext<'_> {
         &self,
         batch: &Batch<'_>,
         seen: &ObservedChange,
-    ) -> Result<Vec<(ObservedChange, Attribution)>, StoreError> {
+    ) -> Result<Vec<AttributedStep>, StoreError> {
         let is_edited = self.calls.iter().any(|call| is_edit_of(call, &seen.path));
         if let Some((content, mode)) = split_mode_change(seen)
             && is_edited
             && !self.is_replaced(seen)
         {
             let mut steps = self.attribute_undivided(batch, &content)?;
-            if steps.iter().all(|(_, by)| is_by_edit_tool(by)) {
-                steps.push((mode, attribute_without_call(Actor::User, Confidence::Assumed)));
+            if steps.iter().all(|step| is_by_edit_tool(&step.by)) {
+                let user = attribute_without_call(Actor::User, Confidence::Assumed);
+                steps.push(AttributedStep::new(mode, user));
                 return Ok(steps);
             }
         }
@@ -128,18 +168,22 @@ impl AttributionContext<'_> {
         &self,
         batch: &Batch<'_>,
         seen: &ObservedChange,
-    ) -> Result<Vec<(ObservedChange, Attribution)>, StoreError> {
+    ) -> Result<Vec<AttributedStep>, StoreError> {
         if let Some(call) = self.predicting_call(batch, seen)? {
-            return Ok(vec![(seen.clone(), attribute_to_agents(&[call], Confidence::Certain))]);
+            let by = attribute_to_agents(&[call], Confidence::Certain);
+            return Ok(vec![AttributedStep::new(seen.clone(), by)]);
         }
         let open: Vec<_> = self.calls.iter().filter(|call| call.is_open()).collect();
         if let Some(steps) =
             split_interleaved_edits(batch, &calls_targeting(&open, &seen.path), seen)?
         {
-            let certain = |call: &LiveCall| attribute_to_agents(&[call], Confidence::Certain);
-            return Ok(steps.into_iter().map(|(seen, call)| (seen, certain(call))).collect());
+            let certain = |step: InterleavedStep<'_>| {
+                let by = attribute_to_agents(&[step.call], Confidence::Certain);
+                AttributedStep::new(step.seen, by)
+            };
+            return Ok(steps.into_iter().map(certain).collect());
         }
-        Ok(vec![(seen.clone(), self.attribute(batch, seen)?)])
+        Ok(vec![AttributedStep::new(seen.clone(), self.attribute(batch, seen)?)])
     }
 
     fn attribute(
@@ -263,8 +307,8 @@ impl AttributionContext<'_> {
         if has_ended || !call.predicts_content(&seen.path) {
             return Ok(false);
         }
-        let is_told = PathContent::of(batch, &seen.before)?.known_bytes().is_some();
-        Ok(is_told && !Self::is_partially_written(batch, call, seen)?)
+        let is_known = PathContent::of(batch, &seen.before)?.known_bytes().is_some();
+        Ok(is_known && !Self::is_partially_written(batch, call, seen)?)
     }
 
     /// Returns true if a file holds a beginning of what an edit tool predicts: it is, or was, just
@@ -276,9 +320,9 @@ impl AttributionContext<'_> {
     ) -> Result<bool, StoreError> {
         let before = PathContent::of(batch, &seen.before)?;
         let Some(before) = before.known_bytes() else { return Ok(false) };
-        let announced = call.predicted_content(&seen.path, before);
-        Ok(match (announced, PathContent::of(batch, &seen.after)?) {
-            (Some(announced), PathContent::Bytes(found)) => announced.starts_with(&found),
+        let predicted = call.predicted_content(&seen.path, before);
+        Ok(match (predicted, PathContent::of(batch, &seen.after)?) {
+            (Some(predicted), PathContent::Bytes(found)) => predicted.starts_with(&found),
             _ => false,
         })
     }

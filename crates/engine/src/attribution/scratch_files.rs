@@ -10,7 +10,8 @@ use retake_model::{PathState, ProjectPath};
 use retake_store::{Batch, ChangeFilter, StoreError};
 
 use crate::attribution::observed::ObservedChange;
-use crate::calls::open_call::{LiveCall, PathContent};
+use crate::calls::open_call::LiveCall;
+use crate::calls::path_content::PathContent;
 
 /// Prefix of the temporary files of `sed`, followed by six random characters.
 const SED_TEMP_PREFIX: &[u8] = b"sed";
@@ -47,9 +48,9 @@ impl LiveCall {
         };
         for target in self.scratch_sources(&seen.path) {
             let before = PathContent::of(batch, &state_before(target))?;
-            let announced =
+            let predicted =
                 before.known_bytes().and_then(|before| self.predicted_content(target, before));
-            if announced.is_some_and(|announced| announced.starts_with(&found)) {
+            if predicted.is_some_and(|predicted| predicted.starts_with(&found)) {
                 return Ok(true);
             }
         }
@@ -90,7 +91,7 @@ impl LiveCall {
 }
 
 fn is_sed_temp(name: &[u8]) -> bool {
-    name.strip_prefix(SED_TEMP_PREFIX).is_some_and(|signs| {
-        signs.len() == SED_RANDOM_CHARS && signs.iter().all(u8::is_ascii_alphanumeric)
+    name.strip_prefix(SED_TEMP_PREFIX).is_some_and(|suffix| {
+        suffix.len() == SED_RANDOM_CHARS && suffix.iter().all(u8::is_ascii_alphanumeric)
     })
 }

@@ -68,10 +68,10 @@ fn new_call_id(
     stem: &str,
 ) -> Result<CallId, StoreError> {
     let known = batch.call_names(dialog, stem)?;
-    let taken = |name: &CallId| known.contains(name) || calls.contains(dialog, name);
+    let is_used = |name: &CallId| known.contains(name) || calls.contains(dialog, name);
     let mut name = CallId(stem.to_owned());
     let mut number = known.len().max(1);
-    while taken(&name) {
+    while is_used(&name) {
         number += 1;
         name = CallId(format!("{stem}-{number}"));
     }
@@ -92,15 +92,15 @@ pub(crate) fn link_calls_to_message(
     called: &[CalledTool],
     index: u64,
 ) -> Result<(), StoreError> {
-    let mut told: HashMap<String, usize> = HashMap::new();
+    let mut counts: HashMap<String, usize> = HashMap::new();
     for tool in called {
         let name = match (&tool.call, &tool.tool) {
             (Some(call), _) => Some(call.clone()),
             (None, Some(name)) => {
                 let stem = call_id_stem(name, &tool.input)?;
-                let nth = told.entry(stem.clone()).or_default();
+                let nth = counts.entry(stem.clone()).or_default();
                 *nth += 1;
-                oldest_unlinked_call(batch, dialog, &stem, (index, *nth))?
+                oldest_unlinked_call(batch, dialog, &stem, index, *nth)?
             }
             (None, None) => None,
         };
@@ -117,7 +117,8 @@ fn oldest_unlinked_call(
     batch: &Batch<'_>,
     dialog: &DialogId,
     stem: &str,
-    (index, nth): (u64, usize),
+    index: u64,
+    nth: usize,
 ) -> Result<Option<CallId>, StoreError> {
     let (mut first, mut here) = (None, 0);
     for name in batch.call_names(dialog, stem)? {

@@ -60,7 +60,7 @@ impl Interpreter<'_> {
                 let named = tool.as_deref().map(|tool| NamedCall { id, tool, input });
                 self.end(submission, id, named.as_ref())
             }
-            EventKind::ToolEnd { call: None, .. } => Ok(self.pass_over(
+            EventKind::ToolEnd { call: None, .. } => Ok(self.ignore_with_notice(
                 NoticeCode::UnknownCall,
                 "the event names neither the call that ended nor its tool; what changed was \
                  recorded without it",
@@ -83,7 +83,7 @@ impl Interpreter<'_> {
         let known = self.batch.call(dialog, id)?;
         let is_denied = known.is_some_and(|known| known.state == CallState::Denied);
         if is_denied || self.calls.open_row(dialog, id).is_some() {
-            return Ok(self.pass_over(
+            return Ok(self.ignore_with_notice(
                 NoticeCode::DuplicateBegin,
                 format!("call {id} has begun already; this begin was noted, not counted"),
             ));
@@ -107,7 +107,7 @@ impl Interpreter<'_> {
                 return Ok(EventEffect::EndsAgain(self.reopen(closed)));
             }
             Some(closed) if closed.state == CallState::Ended => {
-                return Ok(self.pass_over(
+                return Ok(self.ignore_with_notice(
                     NoticeCode::DuplicateEnd,
                     format!("call {id} has ended already; this end was noted, not counted"),
                 ));
@@ -117,7 +117,7 @@ impl Interpreter<'_> {
         if let Some(named) = named {
             return Ok(EventEffect::EndsUnbegun(self.add(submission, named)?));
         }
-        Ok(self.pass_over(
+        Ok(self.ignore_with_notice(
             NoticeCode::UnknownCall,
             format!(
                 "dialog {dialog} has no open call {id}, and the event does not say which tool it \
@@ -135,7 +135,7 @@ impl Interpreter<'_> {
     }
 
     /// The event is recorded without an effect, and its sender is told why.
-    fn pass_over(&mut self, code: NoticeCode, message: impl Into<String>) -> EventEffect {
+    fn ignore_with_notice(&mut self, code: NoticeCode, message: impl Into<String>) -> EventEffect {
         self.notices.push(Notice::new(code, message));
         EventEffect::Other
     }

@@ -70,9 +70,9 @@ fn is_plain_outside(file: &Path) -> bool {
 fn is_removed_twice(base: &Path, targets: &[CommandTarget]) -> bool {
     let takes_away =
         |target: &&CommandTarget| matches!(target.what, TargetEffect::Delete | TargetEffect::Move);
-    targets.iter().filter(takes_away).any(|taken| {
-        let there = join_target(base, taken);
-        targets.iter().filter(|other| *other != taken).any(|other| {
+    targets.iter().filter(takes_away).any(|removed| {
+        let there = join_target(base, removed);
+        targets.iter().filter(|other| *other != removed).any(|other| {
             let other = join_target(base, other);
             there.starts_with(&other) || other.starts_with(&there)
         })

@@ -10,4 +10,6 @@ pub(crate) mod literal_command;
 pub(crate) mod live_calls;
 pub(crate) mod named_paths;
 pub(crate) mod open_call;
+pub(crate) mod path_content;
 pub(crate) mod target_cache;
+pub(crate) mod targets;

@@ -34,23 +34,23 @@ pub(crate) struct NamedPaths {
 
 /// Resolves the paths of a call that runs in a folder.
 pub(crate) fn resolve_named_paths(
-    ground: PathBase<'_>,
+    path_base: PathBase<'_>,
     cwd: Option<&str>,
     intent: &ToolIntent,
 ) -> NamedPaths {
     let are_many = intent.paths.len() > MAX_FULLY_RESOLVED_PATHS;
     let mut named = NamedPaths { is_unresolved: are_many, ..NamedPaths::default() };
     for text in &intent.paths {
-        let Some(text) = ground.expand(text).map(Cow::into_owned) else {
+        let Some(text) = path_base.expand(text).map(Cow::into_owned) else {
             named.is_unresolved = true;
             continue;
         };
         let places = if are_many {
-            vec![resolve_path(ground.root, cwd, &text)]
+            vec![resolve_path(path_base.root, cwd, &text)]
         } else {
-            possible_resolutions(ground.root, cwd, &text)
+            possible_resolutions(path_base.root, cwd, &text)
         };
-        named.add(ground.root, places, &text, intent.kind);
+        named.add(path_base.root, places, &text, intent.kind);
     }
     named.paths.sort();
     named.paths.dedup();
@@ -58,10 +58,10 @@ pub(crate) fn resolve_named_paths(
 }
 
 /// Returns true if a path may be one of another folder or machine: a server has its own.
-pub(crate) fn may_be_elsewhere(ground: PathBase<'_>, intent: &ToolIntent) -> bool {
+pub(crate) fn may_be_elsewhere(path_base: PathBase<'_>, intent: &ToolIntent) -> bool {
     let is_here = |text: &String| {
-        let plain = ground.expand(text);
-        plain.is_some_and(|text| Path::new(&*text).starts_with(ground.root))
+        let plain = path_base.expand(text);
+        plain.is_some_and(|text| Path::new(&*text).starts_with(path_base.root))
     };
     !intent.paths.iter().all(is_here)
 }

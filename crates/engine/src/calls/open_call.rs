@@ -4,32 +4,22 @@
 //! whole project. A shell command of one of the few understood shapes owns just its targets, but it
 //! is preceded and followed by a full scan as well: its text never narrows that.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use retake_model::{Change, PathState, ProjectPath};
-use retake_store::{BackgroundActivity, Batch, Call, CallState, StoreError, hash_blob};
+use retake_store::{BackgroundActivity, Batch, Call, CallState, StoreError};
 use serde_json::Value;
 
 use crate::calls::glob_links::may_lead_elsewhere;
-use crate::calls::named_paths::NamedPaths;
-use crate::calls::{literal_command, named_paths};
-use crate::resolve_path::{PathBase, PathResolution, link_target, resolve_path};
-use crate::shell::{CommandEffects, CommandTarget, TargetEffect};
-use crate::tool::{EditKind, FilePart, FileReading, PredictedFile, ToolIntent, ToolKind};
-use crate::{shell, tool};
-
-/// Maximum bytes of content that is predicted: tools do not carry more in their arguments.
-const MAX_PREDICTED_BYTES: u64 = 8 * 1024 * 1024;
+use crate::calls::path_content::PathContent;
+use crate::calls::targets::{CallTargets, PathScope, ResolvedEdit, resolve_target, working_folder};
+use crate::resolve_path::PathBase;
+use crate::shell::CommandTarget;
+use crate::tool::{self, ToolKind};
 
 /// The tool name under which an edit of a host is recorded.
 pub(crate) const HOST_EDIT_TOOL: &str = "edit_files";
-
-/// Files that an event shows, each with the part that is shown.
-pub(crate) type ShownFiles = Vec<(ProjectPath, FilePart)>;
 
 /// A call with its parsed arguments.
 #[derive(Debug)]
@@ -40,169 +30,24 @@ pub(crate) struct LiveCall {
     pub(crate) is_cached: bool,
 }
 
-/// The parsed arguments of a call, resolved to paths of the project.
-#[derive(Debug)]
-pub(crate) struct CallTargets {
-    pub(crate) intent: ToolIntent,
-    /// The folder that its relative paths start at.
-    cwd: Option<String>,
-    /// The files that it names, in the project.
-    pub(crate) named: Vec<ProjectPath>,
-    /// Inodes of those of them that are hard links: their other names change along.
-    linked: Vec<u64>,
-    /// The files whose content its agent gets to see.
-    pub(crate) reads: ShownFiles,
-    /// The paths that it names outside of the project.
-    pub(crate) outside: Vec<String>,
-    edits: Vec<ResolvedEdit>,
-    effects: Option<CommandEffects>,
-    targets: Vec<PathScope>,
-    /// Set if its command can change nothing but the targets.
-    is_understood: bool,
-    /// Set if it names a path that only its agent can resolve, or the whole project.
-    is_unresolved: bool,
-}
-
-#[derive(Debug)]
-struct ResolvedEdit {
-    path: ProjectPath,
-    edit: EditKind,
-    to: Option<ProjectPath>,
-}
-
-/// A part of the project: a path, or everything at and beneath it; `None` is the root.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PathScope {
-    pub(crate) path: Option<ProjectPath>,
-    pub(crate) beneath: bool,
-}
-
-impl PathScope {
-    pub(crate) fn covers(&self, path: &ProjectPath) -> bool {
-        match &self.path {
-            None => self.beneath,
-            Some(reach) if self.beneath => path.is_beneath(reach),
-            Some(reach) => path == reach,
-        }
-    }
-}
-
-impl CallTargets {
-    /// Parses a call's arguments.
-    pub(crate) fn new(ground: PathBase<'_>, call: &Call, input: &Value) -> Self {
-        Self::from_arguments(ground, &call.tool, call.cwd.as_deref(), input)
-    }
-
-    /// Parses the arguments of a tool that is called in a folder.
-    pub(crate) fn from_arguments(
-        ground: PathBase<'_>,
-        tool: &str,
-        call_cwd: Option<&str>,
-        input: &Value,
-    ) -> Self {
-        let root = ground.root;
-        let intent = tool::intent(tool, input);
-        let asked = intent.cwd.as_deref().map(|cwd| ground.expand(cwd));
-        let is_placed = !matches!(asked, Some(None));
-        let cwd = cwd(root, call_cwd, asked.flatten().as_deref());
-        let NamedPaths { paths: named, outside, mut is_unresolved } =
-            named_paths::resolve_named_paths(ground, cwd.as_deref(), &intent);
-        is_unresolved |=
-            tool::is_from_server(tool) && named_paths::may_be_elsewhere(ground, &intent);
-        let linked = named.iter().filter_map(|path| linked_inode(root, path)).collect();
-        let edits = resolve_edits(ground, cwd.as_deref(), &intent);
-        let home = ground.home.and_then(Path::to_str);
-        let says_home = |effects: &CommandEffects| {
-            let mut texts = effects
-                .targets
-                .iter()
-                .flat_map(|target| [Some(&target.path), target.cwd.as_ref()].into_iter().flatten());
-            texts.any(|text| text.starts_with('~'))
-        };
-        let effects = intent.command.as_deref().map(shell::effects);
-        // It is no longer known whether a `~` was quoted.
-        let is_placed = is_placed && !effects.as_ref().is_some_and(says_home);
-        let effects = effects.map(|effects| match home {
-            Some(home) => effects.with_home(home),
-            None => effects,
-        });
-        let mut targets = Vec::new();
-        for target in effects.iter().flat_map(|effects| &effects.targets) {
-            let Some(reach) = resolve_target(root, cwd.as_deref(), target) else { continue };
-            let through = reach.path.as_ref().and_then(|path| link_target(root, path));
-            targets.extend(through.map(|path| PathScope { path: Some(path), ..reach.clone() }));
-            targets.push(reach);
-        }
-        let shown = effects.iter().flat_map(|effects| &effects.reads).chain(&intent.reads);
-        let reads = shown.filter_map(|reading| resolve_read(ground, cwd.as_deref(), reading));
-        let reads = reads.collect();
-        let is_understood = is_placed
-            && !tool::is_from_server(tool)
-            && effects
-                .as_ref()
-                .is_some_and(|effects| literal_command::is_literal(root, cwd.as_deref(), effects));
-        Self {
-            intent,
-            cwd,
-            named,
-            linked,
-            reads,
-            outside,
-            edits,
-            effects,
-            targets,
-            is_understood,
-            is_unresolved,
-        }
-    }
-
-    /// Kind of a call with these arguments.
-    ///
-    /// An edit tool whose paths cannot be parsed counts as an unknown tool.
-    fn kind(&self) -> ToolKind {
-        match self.intent.kind {
-            ToolKind::Write | ToolKind::Edit | ToolKind::Delete
-                if self.intent.paths.is_empty() || self.is_unresolved =>
-            {
-                ToolKind::Other
-            }
-            kind => kind,
-        }
-    }
-
-    /// Returns true if the call names or targets anything in the project.
-    pub(crate) fn reaches_anything(&self) -> bool {
-        !self.named.is_empty() || !self.targets.is_empty()
-    }
-
-    /// Returns true if the call may change paths that it does not name.
-    pub(crate) fn may_be_anywhere(&self) -> bool {
-        match self.kind() {
-            ToolKind::Other => true,
-            ToolKind::Shell => !self.is_understood,
-            ToolKind::Read | ToolKind::Write | ToolKind::Edit | ToolKind::Delete => false,
-        }
-    }
-}
-
 impl LiveCall {
     /// A call whose arguments are not parsed yet.
-    pub(crate) fn new(ground: PathBase<'_>, call: Call) -> Self {
+    pub(crate) fn new(path_base: PathBase<'_>, call: Call) -> Self {
         let input = call.input.unpack();
-        Self::with_input(ground, call, &input)
+        Self::with_input(path_base, call, &input)
     }
 
     /// A call with these arguments, just parsed.
-    pub(crate) fn with_input(ground: PathBase<'_>, call: Call, input: &Value) -> Self {
-        let call_targets = Arc::new(CallTargets::new(ground, &call, input));
+    pub(crate) fn with_input(path_base: PathBase<'_>, call: Call, input: &Value) -> Self {
+        let call_targets = Arc::new(CallTargets::new(path_base, &call, input));
         Self { call, call_targets, is_cached: false }
     }
 
     /// Resolves its targets again if they come from the cache.
-    pub(crate) fn refresh_targets(&mut self, ground: PathBase<'_>) {
+    pub(crate) fn refresh_targets(&mut self, path_base: PathBase<'_>) {
         if self.is_cached {
             self.call_targets =
-                Arc::new(CallTargets::new(ground, &self.call, &self.call.input.unpack()));
+                Arc::new(CallTargets::new(path_base, &self.call, &self.call.input.unpack()));
             self.is_cached = false;
         }
     }
@@ -361,7 +206,7 @@ impl LiveCall {
     /// Returns true if a pattern may match through a symlink: then its text names nothing that is
     /// there.
     pub(crate) fn goes_through_link(&self, root: &Path, target: &CommandTarget) -> bool {
-        let cwd = cwd(root, self.call_targets.cwd.as_deref(), target.cwd.as_deref());
+        let cwd = working_folder(root, self.call_targets.cwd.as_deref(), target.cwd.as_deref());
         let base = cwd.map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
         target.glob && may_lead_elsewhere(root, &base, target)
     }
@@ -445,154 +290,4 @@ impl LiveCall {
         }
         content.matches(batch, after)
     }
-}
-
-/// Content of a path, as far as it is known.
-pub(crate) enum PathContent {
-    Absent,
-    Bytes(Vec<u8>),
-    Unknown,
-}
-
-impl PathContent {
-    pub(crate) fn of(batch: &Batch<'_>, side: &PathState) -> Result<Self, StoreError> {
-        match side {
-            PathState::Absent => Ok(Self::Absent),
-            PathState::Known(state) if state.size <= MAX_PREDICTED_BYTES => {
-                let bytes = batch.read_if_intact(&state.oid)?;
-                Ok(bytes.map_or(Self::Unknown, Self::Bytes))
-            }
-            PathState::Known(_) | PathState::Unknown => Ok(Self::Unknown),
-        }
-    }
-
-    /// The bytes, `Some(None)` if there is no file; `None` if the content is not known.
-    #[expect(clippy::option_option, reason = "to be absent and to be unknown are two things")]
-    pub(crate) fn known_bytes(&self) -> Option<Option<&[u8]>> {
-        match self {
-            Self::Absent => Some(None),
-            Self::Bytes(bytes) => Some(Some(bytes)),
-            Self::Unknown => None,
-        }
-    }
-
-    fn apply_edit(self, edit: &EditKind) -> Self {
-        let predicted = match &self {
-            Self::Absent => tool::predict(edit, None),
-            Self::Bytes(bytes) => tool::predict(edit, Some(bytes)),
-            // A whole new content, or none, does not depend on the one before.
-            Self::Unknown if matches!(edit, EditKind::Content(_) | EditKind::Delete) => {
-                tool::predict(edit, None)
-            }
-            Self::Unknown => None,
-        };
-        match predicted {
-            Some(PredictedFile::Content(bytes)) => Self::Bytes(bytes),
-            Some(PredictedFile::Absent) => Self::Absent,
-            None => Self::Unknown,
-        }
-    }
-
-    fn matches(&self, batch: &Batch<'_>, side: &PathState) -> Result<bool, StoreError> {
-        match (self, side) {
-            (Self::Absent, PathState::Absent) => Ok(true),
-            (Self::Bytes(bytes), PathState::Known(state)) if bytes.len() as u64 == state.size => {
-                let is_it = hash_blob(bytes)? == state.oid;
-                if is_it {
-                    batch.cache_object(&state.oid, bytes);
-                }
-                Ok(is_it)
-            }
-            _ => Ok(false),
-        }
-    }
-}
-
-/// The inode of a file that has other names.
-fn linked_inode(root: &Path, path: &ProjectPath) -> Option<u64> {
-    let data = root.join(OsStr::from_bytes(path.as_bytes())).symlink_metadata().ok()?;
-    (data.is_file() && data.nlink() > 1).then(|| data.ino())
-}
-
-/// The folder that relative paths of the call start at.
-fn cwd(root: &Path, event: Option<&str>, argument: Option<&str>) -> Option<String> {
-    match (event, argument) {
-        (event, None) => event.map(ToOwned::to_owned),
-        (event, Some(argument)) => {
-            let base = event.map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
-            Some(base.join(argument).to_string_lossy().into_owned())
-        }
-    }
-}
-
-fn resolve_edits(
-    ground: PathBase<'_>,
-    cwd: Option<&str>,
-    intent: &ToolIntent,
-) -> Vec<ResolvedEdit> {
-    let root = ground.root;
-    let inside = |text: &str| match resolve_path(root, cwd, &ground.expand(text)?) {
-        PathResolution::Inside(path) => Some(link_target(root, &path).unwrap_or(path)),
-        PathResolution::Root | PathResolution::Outside => None,
-    };
-    let placed = |edit: &tool::FileEdit| {
-        let to = match &edit.edit {
-            EditKind::MoveTo { to, .. } => inside(to),
-            _ => None,
-        };
-        Some(ResolvedEdit { path: inside(&edit.path)?, edit: edit.edit.clone(), to })
-    };
-    intent.edits.iter().filter_map(placed).collect()
-}
-
-fn resolve_read(
-    ground: PathBase<'_>,
-    cwd: Option<&str>,
-    reading: &FileReading,
-) -> Option<(ProjectPath, FilePart)> {
-    let root = ground.root;
-    let cwd = self::cwd(root, cwd, reading.cwd.as_deref());
-    match resolve_path(root, cwd.as_deref(), &ground.expand(&reading.path)?) {
-        PathResolution::Inside(path) => {
-            Some((link_target(root, &path).unwrap_or(path), reading.part))
-        }
-        PathResolution::Root | PathResolution::Outside => None,
-    }
-}
-
-/// A glob reaches everything beneath the folder of its first special character:
-/// more than it matches, never less.
-fn resolve_target(root: &Path, cwd: Option<&str>, target: &CommandTarget) -> Option<PathScope> {
-    if target.path.starts_with('~') {
-        return None;
-    }
-    let cwd = self::cwd(root, cwd, target.cwd.as_deref());
-    let text = if target.glob { literal_folder(&target.path) } else { &target.path };
-    // git's commands on a whole tree do not stop at the folder that they run in.
-    if target.what == TargetEffect::CheckoutTree {
-        return Some(PathScope { path: None, beneath: true });
-    }
-    let beneath = target.glob || target.recursive;
-    match resolve_path(root, cwd.as_deref(), text) {
-        PathResolution::Inside(path) => Some(PathScope { path: Some(path), beneath }),
-        PathResolution::Root => Some(PathScope { path: None, beneath }),
-        // A folder above the project reaches all of it.
-        PathResolution::Outside => is_above(root, cwd.as_deref(), text)
-            .then_some(PathScope { path: None, beneath: true })
-            .filter(|_| beneath),
-    }
-}
-
-fn literal_folder(pattern: &str) -> &str {
-    let special = pattern.find(['*', '?', '[']).unwrap_or(pattern.len());
-    match pattern[..special].rfind('/') {
-        Some(0) => "/",
-        Some(slash) => &pattern[..slash],
-        None => ".",
-    }
-}
-
-fn is_above(root: &Path, cwd: Option<&str>, text: &str) -> bool {
-    let base = cwd.map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
-    base.join(text).canonicalize().is_ok_and(|folder| root.starts_with(folder))
 }

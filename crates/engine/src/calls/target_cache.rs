@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use retake_store::{Call, CallInput};
 
-use crate::calls::open_call::{CallTargets, LiveCall};
+use crate::calls::open_call::LiveCall;
+use crate::calls::targets::CallTargets;
 use crate::resolve_path::PathBase;
 
 /// Maximum bytes of cached arguments; larger ones are parsed each time, because calls without an
@@ -33,8 +34,8 @@ struct CachedTargets {
 }
 
 impl CachedTargets {
-    fn parse(ground: PathBase<'_>, call: &Call) -> Self {
-        let targets = Arc::new(CallTargets::new(ground, call, &call.input.unpack()));
+    fn parse(path_base: PathBase<'_>, call: &Call) -> Self {
+        let targets = Arc::new(CallTargets::new(path_base, call, &call.input.unpack()));
         Self { tool: call.tool.clone(), cwd: call.cwd.clone(), input: call.input.clone(), targets }
     }
 
@@ -45,17 +46,21 @@ impl CachedTargets {
 
 impl TargetCache {
     /// Returns the calls with their targets; evicts the entries of all others.
-    pub(crate) fn live_calls(&mut self, ground: PathBase<'_>, calls: Vec<Call>) -> Vec<LiveCall> {
+    pub(crate) fn live_calls(
+        &mut self,
+        path_base: PathBase<'_>,
+        calls: Vec<Call>,
+    ) -> Vec<LiveCall> {
         let mut earlier = std::mem::take(&mut self.by_row);
         let mut live = Vec::with_capacity(calls.len());
         for call in calls {
-            let known = earlier.remove(&call.row).filter(|kept| kept.matches(&call));
+            let known = earlier.remove(&call.row).filter(|cached| cached.matches(&call));
             let is_known = known.is_some();
-            let kept = known.unwrap_or_else(|| CachedTargets::parse(ground, &call));
-            let (row, aim) = (call.row, Arc::clone(&kept.targets));
-            live.push(LiveCall { call, call_targets: aim, is_cached: is_known });
-            if kept.input.size() <= MAX_CACHED_INPUT_BYTES {
-                self.by_row.insert(row, kept);
+            let cached = known.unwrap_or_else(|| CachedTargets::parse(path_base, &call));
+            let (row, targets) = (call.row, Arc::clone(&cached.targets));
+            live.push(LiveCall { call, call_targets: targets, is_cached: is_known });
+            if cached.input.size() <= MAX_CACHED_INPUT_BYTES {
+                self.by_row.insert(row, cached);
             }
         }
         live

@@ -24,12 +24,7 @@ pub type WordRanges = Vec<Range<usize>>;
 
 /// Returns the words that differ between an old line and a new one; `None` if the lines are too
 /// different, too long or equal.
-///
-/// ```
-/// let (old, new) = retake_engine::changed_words(b"let a = 1;", b"let b = 1;").unwrap();
-/// assert_eq!((old, new), (vec![4..5], vec![4..5]));
-/// ```
-pub fn changed_words(old: &[u8], new: &[u8]) -> Option<(WordRanges, WordRanges)> {
+fn changed_words(old: &[u8], new: &[u8]) -> Option<(WordRanges, WordRanges)> {
     if old == new || old.len().max(new.len()) > MAX_LINE_BYTES || !may_be_alike(old, new) {
         return None;
     }
@@ -58,7 +53,7 @@ pub fn changed_words(old: &[u8], new: &[u8]) -> Option<(WordRanges, WordRanges)>
 /// for each line its ranges, none where a line has no counterpart.
 ///
 /// Lines are paired in order; where one block is longer, each line takes the first that is alike.
-pub fn changed_words_of_block(
+fn changed_words_of_block(
     removed: &[&[u8]],
     added: &[&[u8]],
 ) -> (Vec<WordRanges>, Vec<WordRanges>) {
@@ -227,6 +222,12 @@ mod tests {
             out
         };
         format!("{} → {}", mark(old, &removed), mark(new, &added))
+    }
+
+    #[test]
+    fn one_word_that_differs_is_marked_on_both_sides() {
+        let (old, new) = changed_words(b"let a = 1;", b"let b = 1;").unwrap();
+        assert_eq!((old, new), (vec![4..5], vec![4..5]));
     }
 
     #[test]

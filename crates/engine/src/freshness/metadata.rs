@@ -6,7 +6,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use retake_model::{
-    AgentId, ContextSource, DialogId, JournalKind, Millis, PathError, PathState, ProjectPath,
+    AgentId, AgentRef, ContextSource, DialogId, JournalKind, Millis, PathError, PathState,
+    ProjectPath,
 };
 use retake_store::{Batch, ContextDates, FileRead, StoreError};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -233,17 +234,17 @@ impl Project {
     /// (CTX-13), until the agent reads it.
     pub fn import_context(
         &self,
-        (dialog, agent): (&DialogId, &AgentId),
+        reader: AgentRef<'_>,
         metadata: &TaskMetadata,
         at: Millis,
     ) -> Result<MetadataImport, RecordError> {
         let _lock = self.acquire_lock()?;
         self.catch_up_and_refresh(at)?;
-        let mut timelines = self.recorded_entries(dialog, agent)?;
+        let mut timelines = self.recorded_entries(reader)?;
         let mut imported = MetadataImport::default();
         let batch = self.store().batch()?;
-        batch.touch_dialog(dialog, None, None, at)?;
-        batch.touch_agent(dialog, agent, None, None)?;
+        batch.touch_dialog(reader.dialog, None, None, at)?;
+        batch.touch_agent(reader.dialog, reader.agent, None, None)?;
         for entry in &metadata.files_in_context {
             let path = match entry.parse_path() {
                 Ok(path) if path.components().any(|name| name == b".git") => {
@@ -260,20 +261,14 @@ impl Project {
                 imported.known += 1;
                 continue;
             }
-            record_entry(&batch, (dialog, agent), path, entry, at)?;
+            record_entry(&batch, reader, path, entry, at)?;
             imported.entries += 1;
         }
         if imported.entries > 0 {
-            let seq = batch.next_seq();
+            let stamp = batch.next_stamp(at);
             let body = json!({ "entries": imported.entries, "skipped": imported.skipped.len() });
-            record_context_event(
-                &batch,
-                (dialog, agent),
-                JournalKind::ContextImported,
-                (seq, at),
-                body,
-            )?;
-            batch.set_dialog_seq(dialog, seq)?;
+            record_context_event(&batch, reader, JournalKind::ContextImported, stamp, body)?;
+            batch.set_dialog_seq(reader.dialog, stamp.seq)?;
             batch.commit()?;
         }
         Ok(imported)
@@ -282,14 +277,13 @@ impl Project {
     /// Returns the recorded entries of each file, reduced to what the format holds.
     fn recorded_entries(
         &self,
-        dialog: &DialogId,
-        agent: &AgentId,
+        reader: AgentRef<'_>,
     ) -> Result<HashMap<ProjectPath, RecordedEntries>, StoreError> {
         let known = |file: ContextFile| {
             let entries = file.entries.into_iter();
             (file.path, entries.map(|entry| (entry.source, entry.dates)).collect())
         };
-        Ok(self.context(dialog, agent)?.into_iter().map(known).collect())
+        Ok(self.context(reader.dialog, reader.agent)?.into_iter().map(known).collect())
     }
 }
 
@@ -306,7 +300,7 @@ fn consume_known(entry: &MetadataEntry, known: &mut RecordedEntries) -> bool {
 /// Records an entry with a `seq` of its own.
 fn record_entry(
     batch: &Batch<'_>,
-    (dialog, agent): (&DialogId, &AgentId),
+    reader: AgentRef<'_>,
     path: ProjectPath,
     entry: &MetadataEntry,
     at: Millis,
@@ -314,8 +308,8 @@ fn record_entry(
     batch.put_file_read(&FileRead {
         seq: batch.next_seq(),
         at: entry.at().unwrap_or(at),
-        dialog: dialog.clone(),
-        agent: agent.clone(),
+        dialog: reader.dialog.clone(),
+        agent: reader.agent.clone(),
         path,
         source: entry.record_source,
         side: PathState::Unknown,

@@ -46,7 +46,8 @@ pub use stale::{Audience, ChangeAuthor, StaleFile, StaleLines, Staleness};
 pub use timeline::{ContextEntry, ContextFile};
 
 use retake_model::{
-    AgentId, ContextSource, DialogId, JournalKind, LineSpan, Millis, PathState, ProjectPath,
+    AgentId, AgentRef, ContextSource, DialogId, JournalKind, LineSpan, Millis, PathState,
+    ProjectPath,
 };
 use retake_store::{DialogAgent, StoreError};
 use serde_json::{Value, json};
@@ -55,6 +56,7 @@ use crate::error::RecordError;
 use crate::project::Project;
 use crate::tool::FilePart;
 use notify::record_context_event;
+use record_reads::{TrackedRead, record_tracked_read};
 
 /// Logs and ignores a damaged row, so that it does not block new records; `doctor` reports it.
 pub(crate) fn ignore_row_damage(done: Result<(), StoreError>) -> Result<(), StoreError> {
@@ -76,10 +78,10 @@ impl Project {
         dialog: &DialogId,
         agent: &AgentId,
     ) -> Result<Vec<ContextFile>, StoreError> {
-        let knower = self.settings().freshness.knowledge_of(dialog, agent);
+        let knowledge = self.settings().freshness.knowledge_of(AgentRef { dialog, agent });
         let mut files = Vec::new();
         for path in self.store().known_paths(dialog, agent)? {
-            files.extend(knower.context_file(self.store(), &path)?);
+            files.extend(knowledge.context_file(self.store(), &path)?);
         }
         Ok(files)
     }
@@ -93,10 +95,10 @@ impl Project {
         dialog: &DialogId,
         agent: &AgentId,
     ) -> Result<Vec<StaleFile>, StoreError> {
-        let knower = self.settings().freshness.knowledge_of(dialog, agent);
+        let knowledge = self.settings().freshness.knowledge_of(AgentRef { dialog, agent });
         let mut files = Vec::new();
         for path in self.store().known_paths(dialog, agent)? {
-            files.extend(knower.stale_file(self.store(), &path)?);
+            files.extend(knowledge.stale_file(self.store(), &path)?);
         }
         Ok(files)
     }
@@ -108,7 +110,7 @@ impl Project {
     /// the agent's: nothing else is recorded of it.
     pub fn track_context(
         &self,
-        (dialog, agent): (&DialogId, &AgentId),
+        reader: AgentRef<'_>,
         files: &[(ProjectPath, Option<LineSpan>)],
         source: ContextSource,
         at: Millis,
@@ -119,31 +121,20 @@ impl Project {
             return Ok(Vec::new());
         }
         let batch = self.store().batch()?;
-        batch.touch_dialog(dialog, None, None, at)?;
-        batch.touch_agent(dialog, agent, None, None)?;
-        let seq = batch.next_seq();
+        batch.touch_dialog(reader.dialog, None, None, at)?;
+        batch.touch_agent(reader.dialog, reader.agent, None, None)?;
+        let stamp = batch.next_stamp(at);
         let mut untracked = Vec::new();
         for (path, lines) in files {
             let part = lines.map_or(FilePart::Whole, FilePart::Lines);
-            if !record_reads::record_tracked_read(
-                &batch,
-                (dialog, agent),
-                (path, part),
-                source,
-                (seq, at),
-            )? {
+            let read = TrackedRead { path, part, source };
+            if !record_tracked_read(&batch, reader, &read, stamp)? {
                 untracked.push(path.clone());
             }
         }
-        let seen = files.len() - untracked.len();
-        record_context_event(
-            &batch,
-            (dialog, agent),
-            JournalKind::ContextTracked,
-            (seq, at),
-            tracked_body(source, seen),
-        )?;
-        batch.set_dialog_seq(dialog, seq)?;
+        let body = tracked_body(source, files.len() - untracked.len());
+        record_context_event(&batch, reader, JournalKind::ContextTracked, stamp, body)?;
+        batch.set_dialog_seq(reader.dialog, stamp.seq)?;
         batch.commit()?;
         Ok(untracked)
     }
@@ -152,38 +143,28 @@ impl Project {
     /// that is tracked.
     pub fn read_fresh(
         &self,
-        (dialog, agent): (&DialogId, &AgentId),
+        reader: AgentRef<'_>,
         path: &ProjectPath,
         at: Millis,
     ) -> Result<Option<FreshRead>, RecordError> {
         let _lock = self.acquire_lock()?;
         self.catch_up_and_refresh(at)?;
-        let knower = self.settings().freshness.knowledge_of(dialog, agent);
-        let was_stale = knower.stale_file(self.store(), path)?;
+        let knowledge = self.settings().freshness.knowledge_of(reader);
+        let was_stale = knowledge.stale_file(self.store(), path)?;
         let batch = self.store().batch()?;
-        batch.touch_dialog(dialog, None, None, at)?;
-        batch.touch_agent(dialog, agent, None, None)?;
-        let (seq, source) = (batch.next_seq(), ContextSource::ReadTool);
-        if !record_reads::record_tracked_read(
-            &batch,
-            (dialog, agent),
-            (path, FilePart::Whole),
-            source,
-            (seq, at),
-        )? {
+        batch.touch_dialog(reader.dialog, None, None, at)?;
+        batch.touch_agent(reader.dialog, reader.agent, None, None)?;
+        let stamp = batch.next_stamp(at);
+        let read = TrackedRead { path, part: FilePart::Whole, source: ContextSource::ReadTool };
+        if !record_tracked_read(&batch, reader, &read, stamp)? {
             return Ok(None);
         }
         let entry = self.store().manifest_entry(path)?;
         let now = entry.map_or(PathState::Absent, |entry| entry.state.into());
         let Some(bytes) = self.content(&now)? else { return Ok(None) };
-        record_context_event(
-            &batch,
-            (dialog, agent),
-            JournalKind::ContextTracked,
-            (seq, at),
-            tracked_body(source, 1),
-        )?;
-        batch.set_dialog_seq(dialog, seq)?;
+        let body = tracked_body(read.source, 1);
+        record_context_event(&batch, reader, JournalKind::ContextTracked, stamp, body)?;
+        batch.set_dialog_seq(reader.dialog, stamp.seq)?;
         batch.commit()?;
         Ok(Some(FreshRead { bytes, was_stale }))
     }

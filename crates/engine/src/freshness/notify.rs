@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use retake_model::{
     AgentId, AgentRef, Change, ChangeId, ContextSource, DialogId, EventKind, JournalKind,
-    MAIN_AGENT, Millis, ProjectPath,
+    MAIN_AGENT, Millis, ProjectPath, Stamp,
 };
 use retake_store::{Batch, JournalEvent, NoticeRow, Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -110,8 +110,9 @@ fn notify_about_edit(
     if is_late != matches!(submission.event.what, EventKind::ToolEnd { .. }) {
         return Ok(None);
     }
-    let knower = settings.knowledge_of(&live.call.dialog, &live.call.agent);
-    notify_once(batch, (&knower, &live.call_targets.named), reaction, settings, submission.at)
+    let reader = AgentRef { dialog: &live.call.dialog, agent: &live.call.agent };
+    let files = WatchedFiles { reader, paths: &live.call_targets.named };
+    notify_once(batch, files, reaction, settings, submission.at)
 }
 
 fn notify_before_message(
@@ -123,40 +124,43 @@ fn notify_before_message(
         return Ok(None);
     }
     let (dialog, agent) = (&submission.event.dialog, AgentId::from(MAIN_AGENT));
-    let knower = settings.knowledge_of(dialog, &agent);
     let paths = batch.known_paths(dialog, &agent)?;
-    notify_once(batch, (&knower, &paths), StaleReaction::Note, settings, submission.at)
+    let files = WatchedFiles { reader: AgentRef { dialog, agent: &agent }, paths: &paths };
+    notify_once(batch, files, StaleReaction::Note, settings, submission.at)
+}
+
+/// Files of which an agent is notified if they are stale.
+#[derive(Clone, Copy)]
+struct WatchedFiles<'a> {
+    reader: AgentRef<'a>,
+    paths: &'a [ProjectPath],
 }
 
 /// Reports the stale files not reported before, and records that they were.
 fn notify_once(
     batch: &Batch<'_>,
-    (knower, paths): (&AgentKnowledge<'_>, &[ProjectPath]),
+    WatchedFiles { reader, paths }: WatchedFiles<'_>,
     reaction: StaleReaction,
     settings: &FreshnessSettings,
     at: Millis,
 ) -> Result<Option<StaleContext>, StoreError> {
-    let who = AgentRef { dialog: knower.dialog, agent: knower.agent };
+    let knowledge = settings.knowledge_of(reader);
     let mut files = Vec::new();
     for path in paths {
-        let Some(stale) = knower.stale_file(batch, path)? else { continue };
-        let last = batch.last_notice(who, path, reaction.as_str())?;
+        let Some(stale) = knowledge.stale_file(batch, path)? else { continue };
+        let last = batch.last_notice(reader, path, reaction.as_str())?;
         if !last.is_some_and(|last| was_notified(&stale, &last))
-            && is_reportable(batch, knower, &stale, settings)?
+            && is_reportable(batch, reader, &stale, settings)?
         {
-            batch.put_notice(
-                who,
-                path,
-                reaction.as_str(),
-                &notice_row(&stale, batch.next_seq()),
-            )?;
+            let notice = notice_row(&stale, batch.next_seq());
+            batch.put_notice(reader, path, reaction.as_str(), &notice)?;
             files.push(stale);
         }
     }
     if files.is_empty() {
         return Ok(None);
     }
-    record_stale_context(batch, (who.dialog, who.agent), (&files, files.len()), reaction, at)?;
+    record_stale_context(batch, reader, &StaleReport::all(reaction, &files), at)?;
     let message = describe_stale_files(reaction, &files);
     Ok(Some(StaleContext { reaction, files, message }))
 }
@@ -177,13 +181,13 @@ fn notice_row(stale: &StaleFile, seq: u64) -> NoticeRow {
 /// Returns whether a difference is to be reported, by the settings (CTX-20).
 fn is_reportable(
     store: &Store,
-    knower: &AgentKnowledge<'_>,
+    reader: AgentRef<'_>,
     stale: &StaleFile,
     settings: &FreshnessSettings,
 ) -> Result<bool, StoreError> {
-    let sights =
-        store.file_reads_since_whole(knower.dialog, knower.agent, &stale.path, u64::MAX)?;
-    let Some(last) = sights.last() else {
+    let AgentRef { dialog, agent } = reader;
+    let reads = store.file_reads_since_whole(dialog, agent, &stale.path, u64::MAX)?;
+    let Some(last) = reads.last() else {
         return Ok(settings.sources.contains(&ContextSource::AgentEdited));
     };
     let threshold = settings.threshold_ms.try_into().unwrap_or(Millis::MAX);
@@ -204,67 +208,72 @@ pub(crate) fn record_stale_agents(
     let mut touched: BTreeMap<(DialogId, AgentId), Vec<&ProjectPath>> = BTreeMap::new();
     for change in changes {
         for path in [Some(&change.path), change.old_path.as_ref()].into_iter().flatten() {
-            for who in batch.agents_knowing(path, at.saturating_sub(MAX_AGENT_IDLE))? {
-                if !settings.knowledge_of(&who.0, &who.1).is_own_change(change) {
-                    touched.entry(who).or_default().push(path);
+            for (dialog, agent) in batch.agents_knowing(path, at.saturating_sub(MAX_AGENT_IDLE))? {
+                let reader = AgentRef { dialog: &dialog, agent: &agent };
+                if !settings.knowledge_of(reader).is_own_change(change) {
+                    touched.entry((dialog, agent)).or_default().push(path);
                 }
             }
         }
     }
     for ((dialog, agent), paths) in touched {
-        let knower = AgentKnowledge {
-            max_steps: MAX_FOLLOWER_STEPS,
-            ..settings.knowledge_of(&dialog, &agent)
-        };
+        let reader = AgentRef { dialog: &dialog, agent: &agent };
+        let knowledge =
+            AgentKnowledge { max_steps: MAX_FOLLOWER_STEPS, ..settings.knowledge_of(reader) };
         let mut files = Vec::new();
         for path in paths.iter().take(MAX_LISTED_FILES) {
-            files.extend(knower.stale_file(batch, path)?);
+            files.extend(knowledge.stale_file(batch, path)?);
         }
         if !files.is_empty() {
-            record_stale_context(
-                batch,
-                (&dialog, &agent),
-                (&files, paths.len()),
-                StaleReaction::None,
-                at,
-            )?;
+            let report =
+                StaleReport { reaction: StaleReaction::None, count: paths.len(), files: &files };
+            record_stale_context(batch, reader, &report, at)?;
         }
     }
     Ok(())
 }
 
+/// Body of a `stale_context` event.
+struct StaleReport<'a> {
+    reaction: StaleReaction,
+    /// How many files are stale, or may be.
+    count: usize,
+    files: &'a [StaleFile],
+}
+
+impl<'a> StaleReport<'a> {
+    fn all(reaction: StaleReaction, files: &'a [StaleFile]) -> Self {
+        Self { reaction, count: files.len(), files }
+    }
+}
+
 fn record_stale_context(
     batch: &Batch<'_>,
-    (dialog, agent): (&DialogId, &AgentId),
-    (files, count): (&[StaleFile], usize),
-    reaction: StaleReaction,
+    reader: AgentRef<'_>,
+    report: &StaleReport<'_>,
     at: Millis,
 ) -> Result<(), StoreError> {
-    let told = &files[..files.len().min(MAX_LISTED_FILES)];
-    let body = json!({ "reaction": reaction.as_str(), "count": count, "files": told });
-    record_context_event(
-        batch,
-        (dialog, agent),
-        JournalKind::StaleContext,
-        (batch.next_seq(), at),
-        body,
-    )
+    let listed = &report.files[..report.files.len().min(MAX_LISTED_FILES)];
+    let body = json!({
+        "reaction": report.reaction.as_str(), "count": report.count, "files": listed,
+    });
+    record_context_event(batch, reader, JournalKind::StaleContext, batch.next_stamp(at), body)
 }
 
 /// Records a journal event about an agent's context, for subscribers of the project.
 pub(super) fn record_context_event(
     batch: &Batch<'_>,
-    (dialog, agent): (&DialogId, &AgentId),
+    reader: AgentRef<'_>,
     kind: JournalKind,
-    (seq, at): (u64, Millis),
+    stamp: Stamp,
     body: Value,
 ) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
-        seq,
-        at,
+        seq: stamp.seq,
+        at: stamp.at,
         kind,
-        dialog: Some(dialog.clone()),
-        agent: Some(agent.clone()),
+        dialog: Some(reader.dialog.clone()),
+        agent: Some(reader.agent.clone()),
         call: None,
         change: None,
         body,

@@ -18,7 +18,8 @@ use retake_store::{Batch, FileRead, ObjectKind, Store, StoreError, encode};
 use crate::attribution::formatter::same_words;
 use crate::calls::interpret::{EventEffect, InterpretedEvent};
 use crate::calls::live_calls::LiveCalls;
-use crate::calls::open_call::{LiveCall, PathContent};
+use crate::calls::open_call::LiveCall;
+use crate::calls::path_content::PathContent;
 use crate::content::comparable::line_changes_between;
 use crate::tool::ToolKind;
 

@@ -6,14 +6,15 @@
 use std::path::Path;
 
 use retake_model::{
-    AgentId, Change, ChangeId, ContextSource, DialogId, Event, EventKind, FileKind, LineSpan,
-    Millis, PathState, ProjectPath,
+    AgentRef, Change, ChangeId, ContextSource, Event, EventKind, FileKind, LineSpan, PathState,
+    ProjectPath, Stamp,
 };
 use retake_store::{Batch, FileRead, Store, StoreError};
 
 use crate::calls::interpret::{EventEffect, InterpretedEvent};
 use crate::calls::live_calls::LiveCalls;
-use crate::calls::open_call::{LiveCall, ShownFiles};
+use crate::calls::open_call::LiveCall;
+use crate::calls::targets::ShownFiles;
 use crate::content::comparable::comparable_content;
 use crate::resolve_path::{PathResolution, link_target, resolve_path};
 use crate::tool::FilePart;
@@ -155,27 +156,31 @@ fn lines_of_part(
     })
 }
 
+/// A read that the host reports.
+pub(super) struct TrackedRead<'a> {
+    pub(super) path: &'a ProjectPath,
+    pub(super) part: FilePart,
+    pub(super) source: ContextSource,
+}
+
 /// Records a read that the host reported; false if the file is not tracked.
 pub(super) fn record_tracked_read(
     batch: &Batch<'_>,
-    (dialog, agent): (&DialogId, &AgentId),
-    (path, part): (&ProjectPath, FilePart),
-    source: ContextSource,
-    (seq, at): (u64, Millis),
+    reader: AgentRef<'_>,
+    read: &TrackedRead<'_>,
+    stamp: Stamp,
 ) -> Result<bool, StoreError> {
-    let Some((side, _)) = seen_state(batch, path, u64::MAX)? else { return Ok(false) };
-    let Some(lines) = lines_of_part(batch, &side, part)? else { return Ok(false) };
-    let (dialog, agent, path) = (dialog.clone(), agent.clone(), path.clone());
-    let lines = lines.known;
+    let Some((side, _)) = seen_state(batch, read.path, u64::MAX)? else { return Ok(false) };
+    let Some(lines) = lines_of_part(batch, &side, read.part)? else { return Ok(false) };
     batch.put_file_read(&FileRead {
-        seq,
-        at,
-        dialog,
-        agent,
-        path,
-        source,
+        seq: stamp.seq,
+        at: stamp.at,
+        dialog: reader.dialog.clone(),
+        agent: reader.agent.clone(),
+        path: read.path.clone(),
+        source: read.source,
         side,
-        lines,
+        lines: lines.known,
         dates: None,
     })?;
     Ok(true)

@@ -1,8 +1,7 @@
 //! Replays reads and changes from the record into what an agent knows of a file.
 
 use retake_model::{
-    Actor, AgentId, AgentRef, Change, ChangeId, DialogId, FileKind, ObjectId, PathState,
-    ProjectPath,
+    Actor, AgentRef, CandidateCall, Change, ChangeId, FileKind, ObjectId, PathState, ProjectPath,
 };
 use retake_store::{AgentAuthorship, FileRead, PathStep, SeqRange, Store, StoreError};
 
@@ -19,8 +18,7 @@ const MAX_FOLLOWED_MOVES: usize = 8;
 /// An agent of a dialog.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgentKnowledge<'a> {
-    pub(crate) dialog: &'a DialogId,
-    pub(crate) agent: &'a AgentId,
+    pub(super) reader: AgentRef<'a>,
     /// Whether a formatter's rewrite of what it wrote counts as another actor's change.
     pub(crate) formatters_are_foreign: bool,
     /// Maximum steps since its last whole read that are replayed line by line.
@@ -33,13 +31,11 @@ impl AgentKnowledge<'_> {
         if change.actor != Actor::Agent || (self.formatters_are_foreign && change.joins.is_some()) {
             return false;
         }
-        let alone = change.dialog.as_ref() == Some(self.dialog)
-            && change.agent.as_ref() == Some(self.agent);
-        let among = change.candidates.iter();
-        alone
-            || among
-                .into_iter()
-                .any(|call| call.dialog == *self.dialog && call.agent == *self.agent)
+        let AgentRef { dialog, agent } = self.reader;
+        let is_sole_author =
+            change.dialog.as_ref() == Some(dialog) && change.agent.as_ref() == Some(agent);
+        let is_its_call = |call: &CandidateCall| call.dialog == *dialog && call.agent == *agent;
+        is_sole_author || change.candidates.iter().any(is_its_call)
     }
 
     /// Replays what it knows of a file now; none if the content is what it last read or wrote and
@@ -71,13 +67,13 @@ impl AgentKnowledge<'_> {
         path: &ProjectPath,
         until: u64,
     ) -> Result<ReplayInput, StoreError> {
-        let (dialog, agent) = (self.dialog, self.agent);
+        let AgentRef { dialog, agent } = self.reader;
         let sights = store.file_reads_since_whole(dialog, agent, path, until)?;
         let from = sights.first().filter(|sight| is_whole_read(sight)).map_or(0, |sight| sight.seq);
         // One more than are replayed: it marks where line tracking begins.
         let most = self.max_steps + 1;
         let between = SeqRange { after: from, before: until };
-        let mut steps = store.newest_path_steps(path, between, AgentRef { dialog, agent }, most)?;
+        let mut steps = store.newest_path_steps(path, between, self.reader, most)?;
         let lost = (steps.len() == most).then(|| steps.remove(0).seq);
         // Others' changes before its first read or change do not matter to it.
         let first_look = sights.first().map_or(u64::MAX, |sight| sight.seq);
@@ -175,14 +171,9 @@ fn content_id(side: &PathState) -> Option<(FileKind, ObjectId)> {
 }
 
 impl FreshnessSettings {
-    pub(crate) fn knowledge_of<'a>(
-        &self,
-        dialog: &'a DialogId,
-        agent: &'a AgentId,
-    ) -> AgentKnowledge<'a> {
+    pub(super) fn knowledge_of<'a>(&self, reader: AgentRef<'a>) -> AgentKnowledge<'a> {
         AgentKnowledge {
-            dialog,
-            agent,
+            reader,
             formatters_are_foreign: self.formatters,
             max_steps: MAX_REPLAYED_STEPS,
         }

@@ -65,7 +65,7 @@ impl AgentKnowledge<'_> {
         store: &Store,
         path: &ProjectPath,
     ) -> Result<Option<ContextFile>, StoreError> {
-        let sights = store.file_reads_of(self.dialog, self.agent, path)?;
+        let sights = store.file_reads_of(self.reader.dialog, self.reader.agent, path)?;
         let steps = store.change_seqs_of(path, 0)?;
         // An edit's predicted content is part of its change.
         let is_part =

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use retake_model::{
-    AgentId, DialogId, HistoryKind, MAIN_AGENT, Millis, ModelMessage, ObjectId, Stamp, ViewReason,
+    AgentId, DialogId, HistoryKind, MAIN_AGENT, Millis, ModelMessage, ObjectId, ViewReason,
 };
 use retake_store::{Batch, FileLock, HistoryKey, NewMessage, StoreError, message_digest};
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,17 @@ pub struct AddedMessages {
     pub added: u64,
     /// Messages that were on record.
     pub known: u64,
+}
+
+/// A whole conversation from elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportedMessages<'a> {
+    /// The agent's product.
+    pub kind: Option<&'a str>,
+    /// What the model gets.
+    pub messages: &'a [ModelMessage],
+    /// What people are shown.
+    pub display: &'a [Value],
 }
 
 impl Project {
@@ -87,10 +98,10 @@ impl Project {
         &self,
         dialog: &DialogId,
         agent: &AgentId,
-        kind: Option<&str>,
-        (messages, display): (&[ModelMessage], &[Value]),
+        imported: ImportedMessages<'_>,
         at: Millis,
     ) -> Result<AddedMessages, HistoryError> {
+        let ImportedMessages { kind, messages, display } = imported;
         let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
         let _lock = self.acquire_lock()?;
         let batch = self.store().batch()?;
@@ -140,8 +151,8 @@ impl Project {
         let next = taking.next_place;
         let added = taking.finish()?;
         if visible_places(&batch, of)? != places {
-            let (shown, place) = (VisibleMessages::listed(places, next), (batch.next_seq(), at));
-            record_view(&batch, of, place, (&shown, ViewReason::Saved, None))?;
+            let shown = VisibleMessages::listed(places, next);
+            record_saved_view(&batch, of, &shown, at)?;
         }
         batch.commit()?;
         Ok(added)
@@ -163,8 +174,8 @@ impl Project {
         let count = messages.len() as i64;
         if !visible_places(&batch, of)?.into_iter().eq(0..count) {
             let next = next_place(&batch.message_log(of)?, &VisibleMessages::all());
-            let (shown, place) = (VisibleMessages::listed(0..count, next), (batch.next_seq(), at));
-            record_view(&batch, of, place, (&shown, ViewReason::Saved, None))?;
+            let shown = VisibleMessages::listed(0..count, next);
+            record_saved_view(&batch, of, &shown, at)?;
         }
         batch.commit()?;
         Ok(AddedMessages { added, known: messages.len() as u64 - added })
@@ -200,11 +211,21 @@ impl Project {
         let shown = visible_places(batch, of)?;
         if shown.iter().any(|place| left.contains(place)) {
             let stays = shown.into_iter().filter(|place| !left.contains(place));
-            let (shown, place) = (VisibleMessages::listed(stays, next), (batch.next_seq(), at));
-            record_view(batch, of, place, (&shown, ViewReason::Saved, None))?;
+            record_saved_view(batch, of, &VisibleMessages::listed(stays, next), at)?;
         }
         Ok(added)
     }
+}
+
+/// Records the view of a list that was saved.
+fn record_saved_view(
+    batch: &Batch<'_>,
+    of: HistoryKey<'_>,
+    shown: &VisibleMessages,
+    at: Millis,
+) -> Result<(), HistoryError> {
+    let view = shown.new_view(ViewReason::Saved, None);
+    record_view(batch, of, batch.next_stamp(at), &view).map(drop)
 }
 
 /// Returns the visible places, in order.
@@ -289,14 +310,14 @@ fn record_display(
     let log = batch.message_log(of)?;
     let known: HashMap<i64, ObjectId> =
         log.iter().map(|entry| (entry.place, entry.digest)).collect();
-    let (seq, mut added) = (batch.next_seq(), 0);
+    let (stamp, mut added) = (batch.next_stamp(at), 0);
     for (place, body) in (0..).zip(messages) {
         let digest = message_digest(body)?;
         if known.get(&place) != Some(&digest) {
             let (ts, body) = (body["ts"].as_i64(), body.clone());
             let (number, role, is_summary, index) = (None, None, false, None);
             let new = NewMessage { place, number, role, ts, is_summary, index, digest, body };
-            batch.put_message(of, Stamp { seq, at }, &new)?;
+            batch.put_message(of, stamp, &new)?;
             added += 1;
         }
     }

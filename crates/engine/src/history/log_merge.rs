@@ -37,8 +37,7 @@ struct LoggedMessage {
 pub(super) struct LogMerge<'b, 's> {
     batch: &'b Batch<'s>,
     of: HistoryKey<'b>,
-    seq: u64,
-    at: Millis,
+    stamp: Stamp,
     /// Messages of the agent's own record, by number.
     by_number: BTreeMap<u64, LoggedMessage>,
     /// Whether new messages get numbers; those of programs have none.
@@ -76,8 +75,7 @@ impl<'b, 's> LogMerge<'b, 's> {
         Ok(Self {
             batch,
             of,
-            seq: batch.next_seq(),
-            at,
+            stamp: batch.next_stamp(at),
             by_number: line,
             numbered: true,
             by_position: told,
@@ -171,7 +169,7 @@ impl<'b, 's> LogMerge<'b, 's> {
     ) -> Result<(), HistoryError> {
         let stored = number.filter(|_| self.numbered);
         let new = new_message(place, stored, message, self.limit)?;
-        let row = self.batch.put_message(self.of, Stamp { seq: self.seq, at: self.at }, &new)?;
+        let row = self.batch.put_message(self.of, self.stamp, &new)?;
         if let Some(number) = number {
             let known =
                 LoggedMessage { row, place, role: new.role, ts: new.ts, digest: new.digest };
@@ -210,13 +208,8 @@ impl<'b, 's> LogMerge<'b, 's> {
     pub(super) fn finish(self) -> Result<AddedMessages, HistoryError> {
         if self.added.added > 0 {
             let body = json!({ "from": self.first_place, "count": self.added.added });
-            record_history_event(
-                self.batch,
-                self.of,
-                (self.seq, self.at),
-                JournalKind::HistoryAdded,
-                body,
-            )?;
+            let kind = JournalKind::HistoryAdded;
+            record_history_event(self.batch, self.of, self.stamp, kind, body)?;
         }
         Ok(self.added)
     }

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 
 use retake_model::{
     AgentId, DialogId, HistoryKind, JournalKind, MAIN_AGENT, MessageRole, Millis, ModelMessage,
-    ObjectId,
+    ObjectId, Stamp,
 };
 use retake_store::{
     Batch, ConversationMessage, HistoryKey, JournalEvent, MessageEntry, StoreError, StoredView,
@@ -36,7 +36,7 @@ pub use boundary::FORCED_CONTEXT_REDUCTION_PERCENT;
 pub use condense::{
     CondenseError, CondenseMethod, CondenseOutcome, CondensePlan, PreparedCondense,
 };
-pub use ingest::AddedMessages;
+pub use ingest::{AddedMessages, ImportedMessages};
 pub use planned_rewind::{PlannedRewind, RewindAction};
 pub use rewind::{RewindOutcome, RewindTarget};
 pub use summary::{SUMMARY_PREFIX, Summariser, SummaryError, SummaryRequest, SummaryRetry};
@@ -285,13 +285,13 @@ fn next_place(log: &[MessageEntry], shown: &VisibleMessages) -> i64 {
 fn record_history_event(
     batch: &Batch<'_>,
     of: HistoryKey<'_>,
-    (seq, at): (u64, Millis),
+    stamp: Stamp,
     kind: JournalKind,
     body: Value,
 ) -> Result<(), StoreError> {
     batch.put_event(&JournalEvent {
-        seq,
-        at,
+        seq: stamp.seq,
+        at: stamp.at,
         kind,
         dialog: Some(of.dialog.clone()),
         agent: Some(of.agent.clone()),
@@ -299,5 +299,5 @@ fn record_history_event(
         change: None,
         body,
     })?;
-    batch.set_dialog_seq(of.dialog, seq)
+    batch.set_dialog_seq(of.dialog, stamp.seq)
 }

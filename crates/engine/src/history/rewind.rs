@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 
 use retake_model::{
-    AgentId, DialogId, HistoryKind, MAIN_AGENT, Millis, ObjectId, OperationId, Stamp, ViewReason,
+    AgentId, AgentRef, DialogId, HistoryKind, MAIN_AGENT, Millis, ObjectId, OperationId, ViewReason,
 };
 use retake_store::{
-    Batch, ConversationMessage, HistoryKey, MessageEntry, NewView, StoreError, StoredView,
-    UserMessage,
+    Batch, ConversationMessage, HistoryKey, MessageEntry, StoreError, StoredView, UserMessage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +55,7 @@ impl Project {
         agent: &AgentId,
         to: RewindTarget,
     ) -> Result<RewindOutcome, HistoryError> {
-        Ok(self.plan_cut((dialog, agent), to, self.store().last_seq()? + 1)?.rewound)
+        Ok(self.plan_cut(AgentRef { dialog, agent }, to, self.store().last_seq()? + 1)?.rewound)
     }
 
     /// Hides a conversation from a message of the person on; [`Project::bring_back`] shows the rest
@@ -70,36 +69,34 @@ impl Project {
         at: Millis,
     ) -> Result<RewindOutcome, HistoryError> {
         let _lock = self.acquire_lock()?;
-        self.rewind_locked((dialog, agent), to, operation, at)
+        self.rewind_locked(AgentRef { dialog, agent }, to, operation, at)
     }
 
     /// The same; the caller holds the lock.
     pub(crate) fn rewind_locked(
         &self,
-        (dialog, agent): (&DialogId, &AgentId),
+        thread: AgentRef<'_>,
         to: RewindTarget,
         operation: Option<OperationId>,
         at: Millis,
     ) -> Result<RewindOutcome, HistoryError> {
         let batch = self.store().batch()?;
-        let seq = batch.next_seq();
-        let cut = self.plan_cut((dialog, agent), to, seq)?;
+        let stamp = batch.next_stamp(at);
+        let cut = self.plan_cut(thread, to, stamp.seq)?;
         let views = [(HistoryKind::Model, &cut.model), (HistoryKind::Display, &cut.display)];
         if views.iter().all(|(_, shown)| shown.is_none()) {
             return Ok(cut.rewound);
         }
-        let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
+        let AgentRef { dialog, agent } = thread;
+        let (of, why) =
+            (HistoryKey { dialog, agent, history: HistoryKind::Model }, ViewReason::Rewound);
         for (history, shown) in views {
             if let Some(shown) = shown {
-                record_rewind_view(
-                    &batch,
-                    HistoryKey { history, ..of },
-                    (seq, at),
-                    (shown, operation),
-                )?;
+                let of = HistoryKey { history, ..of };
+                batch.put_view(of, stamp, &shown.new_view(why, operation))?;
             }
         }
-        record_view_event(&batch, of, (seq, at), (ViewReason::Rewound, operation))?;
+        record_view_event(&batch, of, stamp, why, operation)?;
         batch.commit()?;
         Ok(cut.rewound)
     }
@@ -126,7 +123,8 @@ impl Project {
         let batch = self.store().batch()?;
         let mut count = 0;
         for (dialog, agent) in batch.threads_changed_by(undone)? {
-            count += u64::from(undo_rewind_of(&batch, (&dialog, &agent), (undone, by), at)?);
+            let thread = AgentRef { dialog: &dialog, agent: &agent };
+            count += u64::from(undo_rewind_of(&batch, thread, undone, by, at)?);
         }
         batch.commit()?;
         Ok(count)
@@ -135,7 +133,7 @@ impl Project {
     /// Works out what a cut hides; `seq` is the place of the view in the order.
     fn plan_cut(
         &self,
-        (dialog, agent): (&DialogId, &AgentId),
+        AgentRef { dialog, agent }: AgentRef<'_>,
         to: RewindTarget,
         seq: u64,
     ) -> Result<RewindCut, HistoryError> {
@@ -176,7 +174,7 @@ impl Project {
         let model = (kept != now).then(|| VisibleMessages::listed(places, next));
         let (display, unsaid) = match &message {
             Some(message) if agent.0 == MAIN_AGENT => {
-                self.cut_spoken_display(of, &spoken, (message.seq, seq))?
+                self.cut_spoken_display(of, &spoken, message.seq, seq)?
             }
             _ => self.cut_imported_display(of, order.get(start).and_then(|&at| log[at].ts))?,
         };
@@ -219,18 +217,20 @@ impl Project {
         }
     }
 
-    /// Cuts the display history of a dialog with events; its places are journal `seq`s.
+    /// Cuts the display history of a dialog with events; its places are journal `seq`s. What was
+    /// said from `before` on is hidden, up to the view's own `seq`.
     fn cut_spoken_display(
         &self,
         of: HistoryKey<'_>,
         spoken: &[ConversationMessage],
-        (before, seq): (u64, u64),
+        before: u64,
+        view_seq: u64,
     ) -> Result<(Option<VisibleMessages>, u64), StoreError> {
         let of = HistoryKey { history: HistoryKind::Display, ..of };
         let shown = VisibleMessages::current(&self.store().views(of)?);
         let behind = spoken.iter().filter(|spoken| spoken.seq() >= before);
         let unsaid = behind.filter(|spoken| shown.shows(spoken.seq() as i64)).count() as u64;
-        Ok(((unsaid > 0).then(|| shown.cut_before(before as i64, seq as i64)), unsaid))
+        Ok(((unsaid > 0).then(|| shown.cut_before(before as i64, view_seq as i64)), unsaid))
     }
 
     /// Cuts an imported display history: messages before that time stay.
@@ -276,24 +276,15 @@ impl RewindCut {
     }
 }
 
-fn record_rewind_view(
-    batch: &Batch<'_>,
-    of: HistoryKey<'_>,
-    place: (u64, Millis),
-    (shown, operation): (&VisibleMessages, Option<OperationId>),
-) -> Result<(), StoreError> {
-    let (why, open_from) = (ViewReason::Rewound, shown.open_from);
-    let stamp = Stamp { seq: place.0, at: place.1 };
-    batch.put_view(of, stamp, &NewView { why, places: &shown.ranges, open_from, operation })
-}
-
 /// Undoes what an operation did to one conversation, if it was not changed since.
 fn undo_rewind_of(
     batch: &Batch<'_>,
-    (dialog, agent): (&DialogId, &AgentId),
-    (undone, by): (OperationId, Option<OperationId>),
+    thread: AgentRef<'_>,
+    undone: OperationId,
+    by: Option<OperationId>,
     at: Millis,
 ) -> Result<bool, HistoryError> {
+    let AgentRef { dialog, agent } = thread;
     let is_its = |history| {
         let views = batch.views(HistoryKey { dialog, agent, history })?;
         let last = views.last().filter(|view| view.operation == Some(undone)).cloned();
@@ -316,15 +307,16 @@ fn undo_rewind_of(
         }
     }
     if pops {
-        pop_view(batch, (dialog, agent), by, at)?;
+        pop_view(batch, thread, by, at)?;
     }
     let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
     if !again.is_empty() {
-        let place = (batch.next_seq(), at);
+        let (stamp, why) = (batch.next_stamp(at), ViewReason::Rewound);
         for (history, shown) in &again {
-            record_rewind_view(batch, HistoryKey { history: *history, ..of }, place, (shown, by))?;
+            let of = HistoryKey { history: *history, ..of };
+            batch.put_view(of, stamp, &shown.new_view(why, by))?;
         }
-        record_view_event(batch, of, place, (ViewReason::Rewound, by))?;
+        record_view_event(batch, of, stamp, why, by)?;
     }
     Ok(pops || !again.is_empty())
 }

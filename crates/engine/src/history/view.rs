@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use retake_model::{
-    AgentId, DialogId, HistoryKind, JournalKind, Millis, ModelMessage, OperationId, Stamp,
-    ViewReason,
+    AgentId, AgentRef, DialogId, HistoryKind, JournalKind, Millis, ModelMessage, OperationId,
+    Stamp, ViewReason,
 };
 use retake_store::{Batch, HistoryKey, MessageEntry, NewView, StoreError, StoredView};
 use serde::{Deserialize, Serialize};
@@ -103,7 +103,7 @@ impl Project {
         let known: HashSet<i64> = log.iter().map(|entry| entry.place).collect();
         let batch = self.store().batch()?;
         ensure_dialog(&batch, of, None, at)?;
-        let seq = batch.next_seq();
+        let stamp = batch.next_stamp(at);
         let mut own = log.iter().map(|entry| entry.place).min().unwrap_or(0).min(0);
         let mut places = Vec::with_capacity(change.items.len());
         for item in &change.items {
@@ -117,17 +117,13 @@ impl Project {
                 }
                 ViewItem::New(message) => {
                     own -= 1;
-                    batch.put_message(
-                        of,
-                        Stamp { seq, at },
-                        &new_message(own, None, message, None)?,
-                    )?;
+                    batch.put_message(of, stamp, &new_message(own, None, message, None)?)?;
                     places.push(own);
                 }
             }
         }
         let shown = VisibleMessages::listed(places, change.open_from);
-        let view = record_view(&batch, of, (seq, at), (&shown, change.why, None))?;
+        let view = record_view(&batch, of, stamp, &shown.new_view(change.why, None))?;
         batch.commit()?;
         Ok(view)
     }
@@ -141,7 +137,7 @@ impl Project {
     ) -> Result<View, HistoryError> {
         let _lock = self.acquire_lock()?;
         let batch = self.store().batch()?;
-        let view = pop_view(&batch, (dialog, agent), None, at)?;
+        let view = pop_view(&batch, AgentRef { dialog, agent }, None, at)?;
         batch.commit()?;
         Ok(view)
     }
@@ -156,7 +152,7 @@ fn count_messages(shown: &VisibleMessages, log: &[MessageEntry]) -> (u64, u64) {
 /// Pops the newest view of a conversation, in both of its histories if it is of both.
 pub(super) fn pop_view(
     batch: &Batch<'_>,
-    (dialog, agent): (&DialogId, &AgentId),
+    AgentRef { dialog, agent }: AgentRef<'_>,
     operation: Option<OperationId>,
     at: Millis,
 ) -> Result<View, HistoryError> {
@@ -175,43 +171,38 @@ pub(super) fn pop_view(
     }
     let newest = tops.iter().map(|(seq, ..)| *seq).max();
     let Some(newest) = newest else { return Err(HistoryError::NothingHidden(dialog.clone())) };
-    let place = (batch.next_seq(), at);
+    let stamp = batch.next_stamp(at);
     for (_, of, below) in tops.iter().filter(|(seq, ..)| *seq == newest) {
-        let view = NewView {
-            why: ViewReason::BroughtBack,
-            places: &below.ranges,
-            open_from: below.open_from,
-            operation,
-        };
-        batch.put_view(*of, Stamp { seq: place.0, at: place.1 }, &view)?;
+        batch.put_view(*of, stamp, &below.new_view(ViewReason::BroughtBack, operation))?;
     }
     let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
-    record_view_event(batch, of, place, (ViewReason::BroughtBack, operation))
+    record_view_event(batch, of, stamp, ViewReason::BroughtBack, operation)
 }
 
 /// Records a view of one history and its journal event.
 pub(super) fn record_view(
     batch: &Batch<'_>,
     of: HistoryKey<'_>,
-    place: (u64, Millis),
-    (shown, why, operation): (&VisibleMessages, ViewReason, Option<OperationId>),
+    stamp: Stamp,
+    view: &NewView<'_>,
 ) -> Result<View, HistoryError> {
-    let view = NewView { why, places: &shown.ranges, open_from: shown.open_from, operation };
-    batch.put_view(of, Stamp { seq: place.0, at: place.1 }, &view)?;
-    record_view_event(batch, of, place, (why, operation))
+    batch.put_view(of, stamp, view)?;
+    record_view_event(batch, of, stamp, view.why, view.operation)
 }
 
 /// Records the journal event of a view that was just stored.
 pub(super) fn record_view_event(
     batch: &Batch<'_>,
     of: HistoryKey<'_>,
-    (seq, at): (u64, Millis),
-    (why, operation): (ViewReason, Option<OperationId>),
+    stamp: Stamp,
+    why: ViewReason,
+    operation: Option<OperationId>,
 ) -> Result<View, HistoryError> {
     let of = HistoryKey { history: HistoryKind::Model, ..of };
     let (shown, hidden) =
         count_messages(&VisibleMessages::current(&batch.views(of)?), &batch.message_log(of)?);
     let body = json!({ "why": why, "kept": shown, "hidden": hidden, "operation": operation });
-    record_history_event(batch, of, (seq, at), JournalKind::ConversationView, body)?;
+    record_history_event(batch, of, stamp, JournalKind::ConversationView, body)?;
+    let Stamp { seq, at } = stamp;
     Ok(View { seq, at, why, operation, shown, hidden, stands: why != ViewReason::BroughtBack })
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use retake_store::{MessageEntry, StoredView};
+use retake_model::{OperationId, ViewReason};
+use retake_store::{MessageEntry, NewView, StoredView};
 
 use super::view::active_views;
 
@@ -27,6 +28,11 @@ impl VisibleMessages {
 
     pub(super) fn of(view: &StoredView) -> Self {
         Self { ranges: view.places.clone(), open_from: view.open_from }
+    }
+
+    /// Returns the row of a view that shows these messages.
+    pub(super) fn new_view(&self, why: ViewReason, operation: Option<OperationId>) -> NewView<'_> {
+        NewView { why, places: &self.ranges, open_from: self.open_from, operation }
     }
 
     /// These places, and what is received from `open_from` on.

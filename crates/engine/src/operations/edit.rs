@@ -12,7 +12,7 @@ use crate::calls::open_call::HOST_EDIT_TOOL;
 use crate::error::OperationError;
 use crate::plan::Plan;
 use crate::plan::selection::Selection;
-use crate::plan::take_back::{TakeBackOptions, take_back};
+use crate::plan::take_back::{TakeBackOptions, TakeBackRequest, take_back};
 use crate::project::Project;
 use crate::record::RecordOutcome;
 
@@ -62,9 +62,12 @@ impl Project {
             selected.shared.retain(|change| change.id.0 > begun);
             let mut plan = Plan::new(OperationKind::Abort, format!("abort of edit {edit}"));
             plan.dialog = Some(dialog.clone());
-            let (changes, status) = (&selected.effective, ChangeStatus::Reverted);
-            let options = TakeBackOptions::default();
-            take_back(project.store(), &mut plan, (changes, &[]), status, options)?;
+            let request = TakeBackRequest::new(
+                &selected.effective,
+                ChangeStatus::Reverted,
+                TakeBackOptions::default(),
+            );
+            take_back(project.store(), &mut plan, request)?;
             project.list_left_changes(&mut plan, &selected)?;
             Ok(plan)
         })?;

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use retake_model::{Change, Millis, ProjectPath};
 use retake_store::StoreError;
 
-use crate::apply::links::need_own_file;
+use crate::apply::links::paths_needing_own_file;
 use crate::error::OperationError;
 use crate::plan::draft::Draft;
 use crate::plan::selection::SelectedChanges;
@@ -62,7 +62,8 @@ impl Project {
             |file: &&PlannedFile| file.action == FileAction::Mode && !is_settled(&file.path);
         let modes = plan.writes().filter(is_mode);
         let modes = modes.map(|file| (&file.path, &file.then));
-        let own: HashSet<_> = need_own_file(self.workspace(), modes).into_iter().cloned().collect();
+        let own: HashSet<_> =
+            paths_needing_own_file(self.workspace(), modes).into_iter().cloned().collect();
         for file in plan.files.iter_mut().filter(|file| own.contains(&file.path)) {
             file.warn("it becomes a file of its own; its other hard links keep their mode");
         }

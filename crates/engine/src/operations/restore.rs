@@ -31,7 +31,7 @@ impl Project {
             go_to(project.store(), &mut plan, checkpoint.seq, dialog, options)?;
             if plan.writes().next().is_some() {
                 let dialog = dialog.map(|dialog| dialog.0.clone());
-                plan.sequel = FollowUp::Restored { to: checkpoint.id, dialog };
+                plan.follow_up = FollowUp::Restored { to: checkpoint.id, dialog };
             }
             for path in unknown {
                 let mut file = PlannedFile::left(path, PathState::Absent, PlanReason::NotOnRecord);

@@ -14,7 +14,7 @@ use crate::content::comparable::comparable_content;
 use crate::content::merge::revert_hunks;
 use crate::error::OperationError;
 use crate::plan::selection::Selection;
-use crate::plan::take_back::{TakeBackOptions, take_back, take_back_hunks};
+use crate::plan::take_back::{TakeBackOptions, TakeBackRequest, take_back, take_back_hunks};
 use crate::plan::{FollowUp, Plan};
 use crate::project::Project;
 
@@ -104,7 +104,8 @@ impl Project {
             let mut plan = Plan::new(OperationKind::Reject, title);
             plan.dialog.clone_from(&selection.dialog);
             let status = ChangeStatus::Rejected;
-            take_back(store, &mut plan, (&selected.effective, &[]), status, options)?;
+            let request = TakeBackRequest::new(&selected.effective, status, options);
+            take_back(store, &mut plan, request)?;
             project.list_left_changes(&mut plan, &selected)?;
             Ok(plan)
         })
@@ -150,7 +151,8 @@ impl Project {
             if let (Some(part), true) = (file.map(|file| file.part), new != found.status) {
                 plan.marks.push(StatusMark { change, part, old: found.status, new });
             }
-            plan.sequel = FollowUp::Hunks { change: change.0, numbers: numbers.to_vec(), status };
+            plan.follow_up =
+                FollowUp::Hunks { change: change.0, numbers: numbers.to_vec(), status };
             Ok(plan)
         })
     }

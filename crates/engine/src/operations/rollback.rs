@@ -5,7 +5,7 @@ use retake_model::{ChangeStatus, Millis, OperationKind};
 use crate::error::OperationError;
 use crate::plan::Plan;
 use crate::plan::selection::Selection;
-use crate::plan::take_back::{TakeBackOptions, take_back};
+use crate::plan::take_back::{TakeBackOptions, TakeBackRequest, take_back};
 use crate::project::Project;
 use crate::record::event_rows::first_line_prefix;
 
@@ -36,7 +36,8 @@ impl Project {
             let mut plan = Plan::new(OperationKind::Rollback, title);
             plan.dialog.clone_from(&selection.dialog);
             let status = ChangeStatus::Reverted;
-            take_back(store, &mut plan, (&selected.effective, &[]), status, options)?;
+            let request = TakeBackRequest::new(&selected.effective, status, options);
+            take_back(store, &mut plan, request)?;
             project.list_left_changes(&mut plan, &selected)?;
             Ok(plan)
         })

@@ -17,7 +17,7 @@ use crate::error::OperationError;
 use crate::journal::record_entry;
 use crate::plan::go_to::{GoToOptions, go_to};
 use crate::plan::selection::Selection;
-use crate::plan::take_back::{TakeBackOptions, take_back};
+use crate::plan::take_back::{TakeBackOptions, TakeBackRequest, take_back};
 use crate::plan::{FileAction, FollowUp, Plan, PlannedFile};
 use crate::project::Project;
 use crate::record::checkpoint;
@@ -106,11 +106,11 @@ impl Project {
         for change in &gone {
             batch.clear_approval(change.id, at)?;
         }
-        let mut waiting = 0;
+        let mut still_shared = 0;
         for change in &shared {
             let dialogs: BTreeSet<_> = change.candidates.iter().map(|by| &by.dialog).collect();
             if batch.approve_shared(change.id, dialog)? < dialogs.len() as u64 {
-                waiting += 1;
+                still_shared += 1;
             } else {
                 batch.set_approved(change.id, session.number, at)?;
             }
@@ -130,7 +130,7 @@ impl Project {
             commit,
             checkpoints: checkpoints.into_iter().filter(in_it).count() as u64,
             changes: (unapproved.len() + gone.len()) as u64,
-            shared: waiting,
+            shared: still_shared,
             session,
             new_session,
         })
@@ -164,7 +164,7 @@ impl Project {
             let session = project.store().active_session(dialog)?;
             if let Some(session) = session.filter(|_| exact || !plan.is_stuck()) {
                 let number = session.number;
-                plan.sequel = FollowUp::NewSession { dialog: dialog.0.clone(), number };
+                plan.follow_up = FollowUp::NewSession { dialog: dialog.0.clone(), number };
             }
             Ok(plan)
         })
@@ -212,7 +212,8 @@ impl Project {
             changes.extend(bringing_back.into_iter().map(|change| (change.id, change)));
         }
         let changes: Vec<Change> = changes.into_values().collect();
-        take_back(store, plan, (&changes, &[]), ChangeStatus::Reverted, options)?;
+        let request = TakeBackRequest::new(&changes, ChangeStatus::Reverted, options);
+        take_back(store, plan, request)?;
         for change in gone {
             let file = plan.files.iter().find(|file| file.path == change.path);
             let part = file.map_or(u64::MAX, |file| file.part);

@@ -195,7 +195,7 @@ impl Project {
             return Ok(None);
         }
         let brought_back: BTreeSet<ChangeId> = marks.iter().map(|mark| mark.change).collect();
-        let (root, kind) = self.root_of(&redo)?;
+        let (root, kind) = self.first_of_chain(&redo)?;
         let mut turn = None;
         // The first undo of a chain took a turn back, unless there is an operation beneath it.
         if kind == OperationKind::Undo {
@@ -231,7 +231,7 @@ impl Project {
     }
 
     /// Returns the first operation of a chain of undo and redo.
-    fn root_of(&self, redo: &Operation) -> Result<(OperationId, OperationKind), StoreError> {
+    fn first_of_chain(&self, redo: &Operation) -> Result<(OperationId, OperationKind), StoreError> {
         let mut root = (redo.id, redo.kind);
         while let Some(&undone) = self.store().operations_undone_by(root.0)?.first() {
             let Some(operation) = self.store().operation(undone)? else { break };

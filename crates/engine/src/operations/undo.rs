@@ -11,7 +11,8 @@ use retake_store::{CallWithoutChanges, ChangeFilter, StatusMark, StoreError};
 use crate::apply::AppliedPlan;
 use crate::error::OperationError;
 use crate::operations::steps::{REDO_TITLE_PREFIX, UndoStep};
-use crate::plan::take_back::{PathBond, TakeBackOptions, take_back};
+use crate::plan::net_change::PathBond;
+use crate::plan::take_back::{TakeBackOptions, TakeBackRequest, take_back};
 use crate::plan::{Plan, PlanReason, PlannedFile};
 use crate::project::Project;
 use crate::tool::{ToolKind, kind_of};
@@ -52,15 +53,15 @@ impl Project {
         options: TakeBackOptions,
         at: Millis,
     ) -> Result<(Plan, UndoStep), OperationError> {
-        let mut taken = None;
+        let mut undone = None;
         let plan = self.make_plan(at, |project| {
             let next = project.next_step(options)?;
             let (step, mut plan) = next.step.ok_or(OperationError::NothingTo("undo"))?;
             plan.passed = next.by_git.iter().map(UndoStep::describe).collect();
-            taken = Some(step);
+            undone = Some(step);
             Ok(plan)
         })?;
-        Ok((plan, taken.ok_or(OperationError::NothingTo("undo"))?))
+        Ok((plan, undone.ok_or(OperationError::NothingTo("undo"))?))
     }
 
     /// Explains why [`Project::plan_undo`] finds nothing.
@@ -139,14 +140,16 @@ impl Project {
         match step {
             UndoStep::Turn { dialog, changes, .. } => {
                 plan.dialog = Some(dialog.clone());
-                take_back(store, &mut plan, (changes, &[]), status, options)?;
+                let request = TakeBackRequest::new(changes, status, options);
+                take_back(store, &mut plan, request)?;
             }
             UndoStep::Operation(operation) | UndoStep::Redone { redo: operation, .. } => {
                 plan.dialog.clone_from(&operation.dialog);
                 plan.undoes.push(operation.id);
                 let (changes, bonds) =
                     (self.changes_made_by(operation.id)?, self.path_bonds(operation.id)?);
-                take_back(store, &mut plan, (&changes, &bonds), status, options)?;
+                let request = TakeBackRequest { changes: &changes, bonds: &bonds, status, options };
+                take_back(store, &mut plan, request)?;
                 self.restore_statuses(&mut plan, operation)?;
             }
         }

@@ -3,7 +3,7 @@
 //! The files come first: a conversation is rewound only if the operation was applied, at least in
 //! part. That is a transaction of its own, since no file depends on it.
 
-use retake_model::{AgentId, DialogId, MAIN_AGENT, Millis, RewindScope};
+use retake_model::{AgentId, AgentRef, DialogId, MAIN_AGENT, Millis, RewindScope};
 
 use crate::apply::AppliedPlan;
 use crate::history::{HistoryError, PlannedRewind, RewindAction, RewindOutcome, RewindTarget};
@@ -87,7 +87,8 @@ impl Project {
         }
         let done = match &rewind.how {
             RewindAction::Cut { dialog, to } => {
-                let cut = self.rewind_locked((dialog, &rewind.agent), *to, operation, at);
+                let thread = AgentRef { dialog, agent: &rewind.agent };
+                let cut = self.rewind_locked(thread, *to, operation, at);
                 cut.map(|rewound| {
                     rewind.rewound = rewound;
                     true

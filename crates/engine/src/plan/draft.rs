@@ -2,46 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use retake_model::{Change, ChangeId, FileKind, FileState, PathState, ProjectPath};
+use retake_model::{FileKind, FileState, PathState, ProjectPath};
 use retake_store::{Store, StoreError, hash_blob};
 
 use crate::content::comparable::comparable_content;
 use crate::content::merge::{ConflictLabels, MergeResult, merge};
 use crate::plan::PlanReason;
-
-/// One step of a file from `before` to `after`, made by one change or by several in a row.
-#[derive(Clone, Debug)]
-pub(crate) struct NetChange {
-    /// Where the file was before.
-    pub(crate) from: ProjectPath,
-    /// Where it was after; the same path unless it was moved.
-    pub(crate) path: ProjectPath,
-    pub(crate) before: PathState,
-    pub(crate) after: PathState,
-    /// The changes in it, oldest first.
-    pub(crate) changes: Vec<ChangeId>,
-    /// The content to go back to, if only some hunks are taken back.
-    pub(crate) partly: Option<Vec<u8>>,
-}
-
-impl NetChange {
-    /// The step that one change made.
-    pub(crate) fn of(change: &Change) -> Self {
-        Self {
-            from: change.from_path().clone(),
-            path: change.path.clone(),
-            before: change.before,
-            after: change.after,
-            changes: vec![change.id],
-            partly: None,
-        }
-    }
-
-    /// The newest change in it.
-    pub(crate) fn newest(&self) -> ChangeId {
-        self.changes.last().copied().unwrap_or(ChangeId(0))
-    }
-}
+use crate::plan::net_change::NetChange;
 
 /// A file's state in the draft, with its content if the store does not have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +46,7 @@ impl<'s> Draft<'s> {
     /// Returns the state of a path in the draft.
     pub(crate) fn at(&self, path: &ProjectPath) -> Result<DraftFile, StoreError> {
         match self.changed.get(path) {
-            Some(held) => Ok(held.clone()),
+            Some(file) => Ok(file.clone()),
             None => Ok(self.now(path)?.into()),
         }
     }
@@ -99,8 +66,8 @@ impl<'s> Draft<'s> {
         self.changed.extend(other.changed.clone());
     }
 
-    fn set(&mut self, path: &ProjectPath, held: DraftFile) {
-        self.changed.insert(path.clone(), held);
+    fn set(&mut self, path: &ProjectPath, file: DraftFile) {
+        self.changed.insert(path.clone(), file);
     }
 
     /// Takes back one net change of the file that is at `place` now. The inner error is the
@@ -299,10 +266,10 @@ impl<'s> Draft<'s> {
         Ok(Ok((DraftFile { side: merged, content: Some(bytes) }, reason)))
     }
 
-    fn text(&self, held: &DraftFile) -> Result<Option<Vec<u8>>, StoreError> {
-        match &held.content {
+    fn text(&self, file: &DraftFile) -> Result<Option<Vec<u8>>, StoreError> {
+        match &file.content {
             Some(content) => Ok(Some(content.clone())),
-            None => comparable_content(self.store, &held.side),
+            None => comparable_content(self.store, &file.side),
         }
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn go_to(
     let draft = Draft::new(store, false);
     let mut parts: HashMap<&ProjectPath, u64> = HashMap::new();
     let mut planned = Vec::new();
-    for (part, paths) in (0..).zip(groups(&histories)) {
+    for (part, paths) in (0..).zip(group_paths(&histories)) {
         let wanted = |folder: &ProjectPath| paths.iter().any(|path| path.is_beneath(folder));
         if !options.paths.is_empty() && !options.paths.iter().any(wanted) {
             continue;
@@ -77,8 +77,9 @@ pub(crate) fn go_to(
             let agents = |seen: &&PathChange| seen.actor == Actor::Agent;
             file.changes = history.seen.iter().filter(agents).map(|seen| seen.change).collect();
             let here = if nothing_stays { &history.seen } else { history.since_moved_away() };
-            let taken = here.iter().filter(agents).filter(|seen| seen.is_effective() && !is_left);
-            plan.marks.extend(taken.map(|seen| StatusMark {
+            let reverted =
+                here.iter().filter(agents).filter(|seen| seen.is_effective() && !is_left);
+            plan.marks.extend(reverted.map(|seen| StatusMark {
                 change: seen.change,
                 part,
                 old: seen.status,
@@ -100,7 +101,7 @@ pub(crate) fn go_to(
 
 /// Groups paths that are restored together: both ends of a move by an agent, and a file in the
 /// place of a folder.
-fn groups(histories: &ChangesByPath) -> Vec<Vec<&ProjectPath>> {
+fn group_paths(histories: &ChangesByPath) -> Vec<Vec<&ProjectPath>> {
     let mut groups = PathGroups::default();
     for (path, history) in histories {
         for old in &history.moved_from {

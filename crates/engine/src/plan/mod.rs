@@ -11,6 +11,7 @@ pub(crate) mod draft;
 pub(crate) mod go_to;
 pub(crate) mod groups;
 pub(crate) mod nesting;
+pub(crate) mod net_change;
 pub(crate) mod path_history;
 pub(crate) mod reason;
 pub(crate) mod reverted_by_git;
@@ -59,7 +60,8 @@ pub struct Plan {
     /// The changes among them that were approved when the plan was made.
     pub(crate) approved: BTreeSet<ChangeId>,
     pub(crate) undoes: Vec<OperationId>,
-    pub(crate) sequel: FollowUp,
+    #[serde(rename = "sequel")]
+    pub(crate) follow_up: FollowUp,
     /// Files that were left alone before the operation was interrupted, and are not listed again.
     pub(crate) left_out: u64,
 }
@@ -167,7 +169,7 @@ impl Plan {
             marks: Vec::new(),
             approved: BTreeSet::new(),
             undoes: Vec::new(),
-            sequel: FollowUp::Nothing,
+            follow_up: FollowUp::Nothing,
             left_out: 0,
         }
     }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use retake_model::{Actor, Change, ChangeId, ProjectPath};
 use retake_store::{PathChangeRow, Store, StoreError};
 
-use crate::plan::draft::NetChange;
+use crate::plan::net_change::NetChange;
 
 /// A cache of the later changes of paths that are in effect.
 pub(crate) struct PathHistories<'s> {
@@ -36,12 +36,12 @@ impl<'s> PathHistories<'s> {
     }
 
     fn path_history(&self, path: &ProjectPath) -> Result<Rc<PathHistory>, StoreError> {
-        if let Some(past) = self.paths.borrow().get(path) {
-            return Ok(Rc::clone(past));
+        if let Some(history) = self.paths.borrow().get(path) {
+            return Ok(Rc::clone(history));
         }
-        let past = Rc::new(PathHistory::of(self.store.path_changes_after(path, self.since)?));
-        self.paths.borrow_mut().insert(path.clone(), Rc::clone(&past));
-        Ok(past)
+        let history = Rc::new(PathHistory::of(self.store.path_changes_after(path, self.since)?));
+        self.paths.borrow_mut().insert(path.clone(), Rc::clone(&history));
+        Ok(history)
     }
 
     /// Returns the changes of a path after `since`, oldest first.
@@ -50,8 +50,8 @@ impl<'s> PathHistories<'s> {
         path: &ProjectPath,
         since: ChangeId,
     ) -> Result<Vec<PathChangeRow>, StoreError> {
-        let past = self.path_history(path)?;
-        Ok(past.traces[past.first_after(since)..].to_vec())
+        let history = self.path_history(path)?;
+        Ok(history.traces[history.first_after(since)..].to_vec())
     }
 
     /// Loads these changes; missing ones are skipped.
@@ -82,10 +82,13 @@ impl<'s> PathHistories<'s> {
         since: ChangeId,
         set: &BTreeSet<ChangeId>,
     ) -> Result<Option<(ProjectPath, ChangeId)>, StoreError> {
-        let past = self.path_history(path)?;
-        let first = past.first_after(since);
-        for trace in
-            past.identity_changes.iter().filter(|&&at| at >= first).map(|&at| &past.traces[at])
+        let history = self.path_history(path)?;
+        let first = history.first_after(since);
+        for trace in history
+            .identity_changes
+            .iter()
+            .filter(|&&at| at >= first)
+            .map(|&at| &history.traces[at])
         {
             let Some(to) = &trace.moved_to else {
                 return Ok(None); // another file has this name since
@@ -111,10 +114,12 @@ impl<'s> PathHistories<'s> {
 
 impl PathHistory {
     fn of(traces: Vec<PathChangeRow>) -> Self {
-        let turns = |trace: &PathChangeRow| trace.moved_to.is_some() || trace.is_new;
+        let is_identity_change = |trace: &PathChangeRow| trace.moved_to.is_some() || trace.is_new;
         let by_git = |trace: &&PathChangeRow| trace.actor == Actor::Git;
         Self {
-            identity_changes: (0..traces.len()).filter(|&at| turns(&traces[at])).collect(),
+            identity_changes: (0..traces.len())
+                .filter(|&at| is_identity_change(&traces[at]))
+                .collect(),
             last_by_git: traces.iter().rev().find(by_git).map(|trace| trace.change),
             traces,
         }

@@ -10,16 +10,17 @@ use retake_model::{Actor, Change, ChangeId, ChangeStatus, OperationKind, Project
 use retake_store::{ChangeFilter, PendingPath, StoreError};
 
 use crate::plan::Plan;
-use crate::plan::take_back::{TakeBackOptions, take_back};
+use crate::plan::take_back::{TakeBackOptions, TakeBackRequest, take_back};
 use crate::project::Project;
 
 impl Project {
     /// Those of these changes that are no longer in any file, since git reverted them.
     pub fn taken_back_by_git(&self, changes: &[Change]) -> Result<BTreeSet<ChangeId>, StoreError> {
-        let is_meant = |change: &&Change| change.actor == Actor::Agent && change.is_effective();
-        let meant: Vec<&Change> = changes.iter().filter(is_meant).collect();
+        let is_agents_in_effect =
+            |change: &&Change| change.actor == Actor::Agent && change.is_effective();
+        let effective: Vec<&Change> = changes.iter().filter(is_agents_in_effect).collect();
         let mut oldest: HashMap<&ProjectPath, ChangeId> = HashMap::new();
-        for change in &meant {
+        for change in &effective {
             for path in [&change.path, change.from_path()] {
                 let first = oldest.entry(path).or_insert(change.id);
                 *first = change.id.min(*first);
@@ -33,19 +34,20 @@ impl Project {
         }
         let concerned =
             |change: &&Change| by_git.contains(&change.path) || by_git.contains(change.from_path());
-        let concerned: Vec<Change> = meant.into_iter().filter(concerned).cloned().collect();
+        let concerned: Vec<Change> = effective.into_iter().filter(concerned).cloned().collect();
         if concerned.is_empty() {
             return Ok(BTreeSet::new());
         }
         let mut plan = Plan::new(OperationKind::Undo, "");
         let options = TakeBackOptions::default();
-        take_back(self.store(), &mut plan, (&concerned, &[]), ChangeStatus::Reverted, options)?;
+        let request = TakeBackRequest::new(&concerned, ChangeStatus::Reverted, options);
+        take_back(self.store(), &mut plan, request)?;
         Ok(plan.taken_back_by_git.into_iter().collect())
     }
 
     /// The rows of pending changes in the files, and of those that git reverted.
     pub(crate) fn pending_rows(&self) -> Result<(Vec<PendingPath>, Vec<PendingPath>), StoreError> {
-        let (mut there, mut taken_back) = (Vec::new(), Vec::new());
+        let (mut in_files, mut taken_back) = (Vec::new(), Vec::new());
         let rows = self.store().pending_paths()?;
         let mut paths = BTreeSet::new();
         for row in &rows {
@@ -77,13 +79,13 @@ impl Project {
             let (gone, stays): (Vec<&Change>, Vec<&Change>) =
                 of_row.partition(|change| by_git.contains(&change.id));
             if gone.is_empty() {
-                there.push(row);
+                in_files.push(row);
                 continue;
             }
-            there.extend(status_row(&stays));
+            in_files.extend(status_row(&stays));
             taken_back.extend(status_row(&gone));
         }
-        Ok((there, taken_back))
+        Ok((in_files, taken_back))
     }
 }
 

@@ -57,7 +57,7 @@ impl Selection {
             if self.changes.is_empty() { self.by_scope(store)? } else { self.by_name(store)? };
         self.refuse_ambiguous(&found)?;
         let mut selected = SelectedChanges::default();
-        for change in found.into_values().filter(|change| self.is_meant(change)) {
+        for change in found.into_values().filter(|change| self.is_in_time(change)) {
             if !change.is_effective() {
                 if !self.changes.is_empty() {
                     selected.taken_back.push(change);
@@ -152,20 +152,20 @@ impl Selection {
         }
     }
 
-    fn is_meant(&self, change: &Change) -> bool {
+    fn is_in_time(&self, change: &Change) -> bool {
         self.after.is_none_or(|after| change.at > after)
     }
 
     /// Returns whether all calls that can have made the change match the selection.
     fn owns(&self, change: &Change) -> bool {
-        let is_meant = |by: &CandidateCall| {
+        let is_in_scope = |by: &CandidateCall| {
             self.dialog.as_ref().is_none_or(|dialog| by.dialog == *dialog)
                 && self.agent.as_ref().is_none_or(|agent| by.agent == *agent)
                 && self.call.as_ref().is_none_or(|call| by.call == *call)
         };
         change.confidence != Confidence::Shared
             || !self.changes.is_empty()
-            || change.candidates.iter().all(is_meant)
+            || change.candidates.iter().all(is_in_scope)
     }
 }
 

@@ -8,17 +8,13 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, ProjectPath};
+use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId};
 use retake_store::{PathChangeRow, StatusMark, Store, StoreError};
 
-use crate::plan::draft::{Draft, NetChange};
-use crate::plan::groups::PathGroups;
-use crate::plan::nesting::PathNesting;
+use crate::plan::draft::Draft;
+use crate::plan::net_change::{NetChange, PathBond, join_consecutive, split_into_parts};
 use crate::plan::path_history::PathHistories;
 use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
-
-/// Two paths that are written together or not at all.
-pub(crate) type PathBond = (ProjectPath, ProjectPath);
 
 /// Options for taking changes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,21 +39,40 @@ pub enum CascadePolicy {
     All,
 }
 
+/// The changes to take back, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct TakeBackRequest<'a> {
+    pub(crate) changes: &'a [Change],
+    pub(crate) bonds: &'a [PathBond],
+    /// The status of each change once it is taken back.
+    pub(crate) status: ChangeStatus,
+    pub(crate) options: TakeBackOptions,
+}
+
+impl<'a> TakeBackRequest<'a> {
+    /// A request for changes whose paths have no bonds.
+    pub(crate) fn new(
+        changes: &'a [Change],
+        status: ChangeStatus,
+        options: TakeBackOptions,
+    ) -> Self {
+        Self { changes, bonds: &[], status, options }
+    }
+}
+
 /// Maximum blocking changes that are tried one by one to find a minimal set.
 const MAX_BLOCKERS_TRIED: usize = 32;
 
-/// Plans to take the changes back; each gets `status` if that succeeds.
+/// Plans to take the changes back.
 pub(crate) fn take_back(
     store: &Store,
     plan: &mut Plan,
-    (changes, bonds): (&[Change], &[PathBond]),
-    status: ChangeStatus,
-    options: TakeBackOptions,
+    request: TakeBackRequest<'_>,
 ) -> Result<(), StoreError> {
-    take_back_with(store, plan, (changes, bonds), &NetChange::of, (status, options))
+    take_back_with(store, plan, request, &NetChange::of)
 }
 
-/// Plans to take back some hunks of one change, which then goes back to this content.
+/// Plans to take back some hunks of one change, which then cascaded back to this content.
 ///
 /// The status of the change itself depends on its other hunks: the caller sets it.
 pub(crate) fn take_back_hunks(
@@ -76,7 +91,8 @@ pub(crate) fn take_back_hunks(
         NetChange { from, partly, ..NetChange::of(change) }
     };
     let changes = std::slice::from_ref(change);
-    take_back_with(store, plan, (changes, &[]), &net, (ChangeStatus::Rejected, options))?;
+    let request = TakeBackRequest::new(changes, ChangeStatus::Rejected, options);
+    take_back_with(store, plan, request, &net)?;
     plan.marks.retain(|mark| mark.change != change.id);
     Ok(())
 }
@@ -84,31 +100,39 @@ pub(crate) fn take_back_hunks(
 fn take_back_with(
     store: &Store,
     plan: &mut Plan,
-    (changes, bonds): (&[Change], &[PathBond]),
+    request: TakeBackRequest<'_>,
     net: &dyn Fn(&Change) -> NetChange,
-    (status, options): (ChangeStatus, TakeBackOptions),
 ) -> Result<(), StoreError> {
-    let mut set: BTreeMap<ChangeId, Change> =
-        changes.iter().map(|change| (change.id, change.clone())).collect();
-    let asked: BTreeSet<&DialogId> =
-        changes.iter().filter_map(|change| change.dialog.as_ref()).collect();
-    let oldest = set.keys().next().copied().unwrap_or(ChangeId(0));
-    let past = PathHistories::since(store, oldest);
+    let TakeBackRequest { changes, bonds, status, options } = request;
+    let mut taken = TakenChanges {
+        set: changes.iter().map(|change| (change.id, change.clone())).collect(),
+        dialogs: changes.iter().filter_map(|change| change.dialog.as_ref()).collect(),
+    };
+    let oldest = taken.set.keys().next().copied().unwrap_or(ChangeId(0));
+    let histories = PathHistories::since(store, oldest);
     // Each round only adds changes to the set, so this terminates.
     loop {
-        let nets: Vec<NetChange> = set.values().map(net).collect();
-        let parts = try_parts(&past, &nets, bonds, options)?;
-        let more = changes_to_cascade(&past, &set, &parts, options.cascade)?;
+        let nets: Vec<NetChange> = taken.set.values().map(net).collect();
+        let parts = try_parts(&histories, &nets, bonds, options)?;
+        let more = changes_to_cascade(&histories, &taken.set, &parts, options.cascade)?;
         if more.is_empty() {
-            write_plan(&past, plan, &parts, (&set, &asked), status)?;
+            write_plan(&histories, plan, &parts, &taken, status)?;
             let asked: BTreeSet<_> = changes.iter().map(|change| change.id).collect();
-            let taken: BTreeSet<_> = plan.writes().flat_map(|file| &file.changes).collect();
-            let is_extra = |id: &ChangeId| taken.contains(id) && !asked.contains(id);
-            plan.cascaded = set.into_keys().filter(is_extra).collect();
+            let written: BTreeSet<_> = plan.writes().flat_map(|file| &file.changes).collect();
+            let is_extra = |id: &ChangeId| written.contains(id) && !asked.contains(id);
+            plan.cascaded = taken.set.into_keys().filter(is_extra).collect();
             return Ok(());
         }
-        set.extend(more.into_iter().map(|change| (change.id, change)));
+        taken.set.extend(more.into_iter().map(|change| (change.id, change)));
     }
+}
+
+/// The changes that are taken back.
+struct TakenChanges<'a> {
+    /// The requested changes, and those that the cascade adds.
+    set: BTreeMap<ChangeId, Change>,
+    /// The dialogs of the requested changes.
+    dialogs: BTreeSet<&'a DialogId>,
 }
 
 /// One file, followed through moves, with the outcome in the draft.
@@ -129,7 +153,7 @@ struct TakeBackObstacle {
 }
 
 fn try_parts<'s>(
-    past: &PathHistories<'s>,
+    histories: &PathHistories<'s>,
     nets: &[NetChange],
     bonds: &[PathBond],
     options: TakeBackOptions,
@@ -139,79 +163,24 @@ fn try_parts<'s>(
     let mut bonds = bonds.to_vec();
     for net in nets {
         // A file that was moved since is the file that it is now.
-        bonds.push((net.path.clone(), past.current_path(net, &set)?));
+        bonds.push((net.path.clone(), histories.current_path(net, &set)?));
     }
-    for nets in split(nets, &bonds) {
-        let nets = collapse(nets);
-        let mut draft = Draft::new(past.store, options.markers);
-        let (result, by_git) = match try_part(past, &mut draft, &nets, &set, options.across_git)? {
-            Ok((reason, by_git)) => (Ok(reason), by_git),
-            Err((net, reason)) => {
-                draft = Draft::new(past.store, options.markers);
-                let blockers = blockers(past, &nets, net, &set, options)?;
-                (Err(TakeBackObstacle { net, reason, blockers }), BTreeSet::new())
-            }
-        };
+    for nets in split_into_parts(nets, &bonds) {
+        let nets = join_consecutive(nets);
+        let mut draft = Draft::new(histories.store, options.markers);
+        let (result, by_git) =
+            match try_part(histories, &mut draft, &nets, &set, options.across_git)? {
+                Ok((reason, by_git)) => (Ok(reason), by_git),
+                Err((net, reason)) => {
+                    draft = Draft::new(histories.store, options.markers);
+                    let blockers = find_blockers(histories, &nets, net, &set, options)?;
+                    (Err(TakeBackObstacle { net, reason, blockers }), BTreeSet::new())
+                }
+            };
         parts.push(TakeBackPart { draft, nets, result, by_git });
     }
     leave_blocked(&mut parts)?;
     Ok(parts)
-}
-
-/// Changes of one file belong together, also across moves, and so does what one part of an
-/// operation did.
-fn split(nets: &[NetChange], bonds: &[PathBond]) -> Vec<Vec<NetChange>> {
-    let mut groups = PathGroups::default();
-    for net in nets {
-        groups.join(&net.from, &net.path);
-    }
-    for (a, b) in bonds {
-        groups.join(a, b);
-    }
-    // A file that was where now a folder is, and what is in that folder, go together.
-    let nesting = PathNesting::of(nets.iter().flat_map(|net| [&net.from, &net.path]));
-    for (path, top) in nesting.pairs() {
-        groups.join(top, path);
-    }
-    let mut parts: BTreeMap<&ProjectPath, Vec<NetChange>> = BTreeMap::new();
-    for net in nets {
-        parts.entry(groups.leader(&net.path)).or_default().push(net.clone());
-    }
-    for part in parts.values_mut() {
-        part.sort_by_key(NetChange::newest);
-    }
-    parts.into_values().collect()
-}
-
-/// Joins consecutive changes into one net change; changes in between that cancel out are ignored.
-fn collapse(nets: Vec<NetChange>) -> Vec<NetChange> {
-    let mut result: Vec<NetChange> = Vec::new();
-    for net in nets {
-        let continues = |last: &NetChange| {
-            last.path == net.from && last.after == net.before && last.partly.is_none()
-        };
-        match result.iter().rposition(continues) {
-            Some(at) if !is_separated(&result, at, &net) => {
-                result[at].path = net.path;
-                result[at].after = net.after;
-                result[at].changes.extend(net.changes);
-                // It is as new as its newest change.
-                let net = result.remove(at);
-                result.push(net);
-            }
-            _ => result.push(net),
-        }
-    }
-    result
-}
-
-/// Returns whether a net change after the one at `at` lies between it and one that continues it.
-fn is_separated(nets: &[NetChange], at: usize, net: &NetChange) -> bool {
-    nets[at + 1..].iter().any(|other| touches(other, net) || touches(other, &nets[at]))
-}
-
-fn touches(a: &NetChange, b: &NetChange) -> bool {
-    [&a.from, &a.path].iter().any(|path| **path == b.from || **path == b.path)
 }
 
 /// The reason of a part that can be taken back, with the nets that git took back; else the index
@@ -220,20 +189,20 @@ type PartOutcome = Result<(PlanReason, BTreeSet<usize>), (usize, PlanReason)>;
 
 /// Takes the nets of a part back in the draft, newest first.
 fn try_part(
-    past: &PathHistories<'_>,
+    histories: &PathHistories<'_>,
     draft: &mut Draft<'_>,
     nets: &[NetChange],
     set: &BTreeSet<ChangeId>,
     across_git: bool,
 ) -> Result<PartOutcome, StoreError> {
     let mut overall = PlanReason::Already;
-    let mut git_did = BTreeSet::new();
+    let mut by_git_nets = BTreeSet::new();
     for (at, net) in nets.iter().enumerate().rev() {
-        let place = past.current_path(net, set)?;
+        let place = histories.current_path(net, set)?;
         // A change by git matters only if there is still something to take back.
-        let by_git = !across_git && past.git_changed(net, &place)?;
+        let by_git = !across_git && histories.git_changed(net, &place)?;
         match draft.take_back(net, &place)? {
-            Ok(PlanReason::Already) if by_git => drop(git_did.insert(at)),
+            Ok(PlanReason::Already) if by_git => drop(by_git_nets.insert(at)),
             Ok(PlanReason::Already) => {}
             _ if by_git => return Ok(Err((at, PlanReason::GitSince))),
             Ok(reason @ PlanReason::Markers(_)) => overall = reason,
@@ -245,23 +214,23 @@ fn try_part(
             Err(reason) => return Ok(Err((at, reason))),
         }
     }
-    let only_git = git_did.len() == nets.len() && overall == PlanReason::Already;
-    Ok(Ok((if only_git { PlanReason::TakenBackByGit } else { overall }, git_did)))
+    let only_git = by_git_nets.len() == nets.len() && overall == PlanReason::Already;
+    Ok(Ok((if only_git { PlanReason::TakenBackByGit } else { overall }, by_git_nets)))
 }
 
 /// Returns a minimal set of later changes that would have to be taken back too.
-fn blockers(
-    past: &PathHistories<'_>,
+fn find_blockers(
+    histories: &PathHistories<'_>,
     nets: &[NetChange],
     stuck: usize,
     set: &BTreeSet<ChangeId>,
     options: TakeBackOptions,
 ) -> Result<Vec<ChangeId>, StoreError> {
     let net = &nets[stuck];
-    let place = past.current_path(net, set)?;
+    let place = histories.current_path(net, set)?;
     let mut candidates = BTreeSet::new();
     for path in BTreeSet::from([&net.path, &net.from, &place]) {
-        let later = past.later_traces(path, net.newest())?.into_iter();
+        let later = histories.later_traces(path, net.newest())?.into_iter();
         let stays =
             |trace: &PathChangeRow| !set.contains(&trace.change) && trace.actor != Actor::Retake;
         candidates.extend(later.filter(stays).map(|trace| trace.change));
@@ -270,14 +239,14 @@ fn blockers(
     if all.len() > MAX_BLOCKERS_TRIED {
         return Ok(all);
     }
-    let mut needed = past.changes(&all)?;
-    if !goes_with(past, nets, &needed, set, options)? {
+    let mut needed = histories.changes(&all)?;
+    if !succeeds_with(histories, nets, &needed, set, options)? {
         return Ok(Vec::new());
     }
     for at in (0..needed.len()).rev() {
         let mut fewer = needed.clone();
         fewer.remove(at);
-        if goes_with(past, nets, &fewer, set, options)? {
+        if succeeds_with(histories, nets, &fewer, set, options)? {
             needed = fewer;
         }
     }
@@ -285,8 +254,8 @@ fn blockers(
 }
 
 /// Returns whether a part can be taken back together with these changes.
-fn goes_with(
-    past: &PathHistories<'_>,
+fn succeeds_with(
+    histories: &PathHistories<'_>,
     nets: &[NetChange],
     also: &[Change],
     set: &BTreeSet<ChangeId>,
@@ -297,8 +266,8 @@ fn goes_with(
     let mut all: Vec<NetChange> = nets.to_vec();
     all.extend(also.iter().map(NetChange::of));
     all.sort_by_key(NetChange::newest);
-    let mut draft = Draft::new(past.store, options.markers);
-    Ok(try_part(past, &mut draft, &collapse(all), &set, true)?.is_ok())
+    let mut draft = Draft::new(histories.store, options.markers);
+    Ok(try_part(histories, &mut draft, &join_consecutive(all), &set, true)?.is_ok())
 }
 
 /// Leaves parts whose path would be occupied by a folder or lie beneath a file after all parts.
@@ -312,8 +281,8 @@ fn leave_blocked(parts: &mut [TakeBackPart<'_>]) -> Result<(), StoreError> {
         let Some(all) = all else { return Ok(()) };
         let mut blocked = BTreeMap::new();
         for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.result.is_ok()) {
-            for (path, held) in part.draft.changed() {
-                if held.side.is_absent() || !all.now(path)?.is_absent() {
+            for (path, file) in part.draft.changed() {
+                if file.side.is_absent() || !all.now(path)?.is_absent() {
                     continue;
                 }
                 if let Some(what) = all.find_occupant(path)? {
@@ -334,7 +303,7 @@ fn leave_blocked(parts: &mut [TakeBackPart<'_>]) -> Result<(), StoreError> {
 
 /// Returns the blocking changes that the cascade policy adds to the set.
 fn changes_to_cascade(
-    past: &PathHistories<'_>,
+    histories: &PathHistories<'_>,
     set: &BTreeMap<ChangeId, Change>,
     parts: &[TakeBackPart<'_>],
     cascade: CascadePolicy,
@@ -346,21 +315,21 @@ fn changes_to_cascade(
         let is_open = change.actor == Actor::Agent && change.status == ChangeStatus::Pending;
         cascade == CascadePolicy::All || (is_open && change.confidence != Confidence::Shared)
     };
-    let mut goes = Vec::new();
+    let mut cascaded = Vec::new();
     for obstacle in parts.iter().filter_map(|part| part.result.as_ref().err()) {
-        let blockers = past.changes(&obstacle.blockers)?;
+        let blockers = histories.changes(&obstacle.blockers)?;
         if blockers.iter().all(may_go) {
-            goes.extend(blockers.into_iter().filter(|change| !set.contains_key(&change.id)));
+            cascaded.extend(blockers.into_iter().filter(|change| !set.contains_key(&change.id)));
         }
     }
-    Ok(goes)
+    Ok(cascaded)
 }
 
 fn write_plan(
-    past: &PathHistories<'_>,
+    histories: &PathHistories<'_>,
     plan: &mut Plan,
     parts: &[TakeBackPart<'_>],
-    (set, asked): (&BTreeMap<ChangeId, Change>, &BTreeSet<&DialogId>),
+    taken: &TakenChanges<'_>,
     status: ChangeStatus,
 ) -> Result<(), StoreError> {
     let first = plan.files.iter().map(|file| file.part + 1).max().unwrap_or(0);
@@ -388,7 +357,7 @@ fn write_plan(
                 part.by_git.iter().flat_map(|&at| part.nets[at].changes.iter().copied()).collect();
             plan.taken_back_by_git.extend(&by_git);
             let decided = changes.iter().filter(|id| !by_git.contains(id));
-            let marked = decided.filter_map(|id| set.get(id));
+            let marked = decided.filter_map(|id| taken.set.get(id));
             plan.marks.extend(marked.map(|change| StatusMark {
                 change: change.id,
                 part: number,
@@ -396,7 +365,7 @@ fn write_plan(
                 new: if change.actor == Actor::Agent { status } else { ChangeStatus::Reverted },
             }));
             if by_git.len() < changes.len() {
-                add_crossed_dialogs(past, plan, (&part.nets, set), asked)?;
+                add_crossed_dialogs(histories, plan, &part.nets, taken)?;
             }
         }
     }
@@ -408,10 +377,10 @@ fn part_files(
     reason: &PlanReason,
 ) -> Result<Vec<PlannedFile>, StoreError> {
     let mut files = Vec::new();
-    for (path, held) in part.draft.changed() {
+    for (path, drafted) in part.draft.changed() {
         let now = part.draft.now(path)?;
-        let mut file = PlannedFile::going(path.clone(), now, held.side, reason.clone());
-        file.content.clone_from(&held.content);
+        let mut file = PlannedFile::going(path.clone(), now, drafted.side, reason.clone());
+        file.content.clone_from(&drafted.content);
         if file.action != FileAction::Leave {
             files.push(file);
         }
@@ -428,16 +397,16 @@ fn part_files(
 
 /// Adds the other dialogs whose changes are taken back too, or that changed the same files later.
 fn add_crossed_dialogs(
-    past: &PathHistories<'_>,
+    histories: &PathHistories<'_>,
     plan: &mut Plan,
-    (nets, set): (&[NetChange], &BTreeMap<ChangeId, Change>),
-    asked: &BTreeSet<&DialogId>,
+    nets: &[NetChange],
+    taken: &TakenChanges<'_>,
 ) -> Result<(), StoreError> {
     for net in nets {
-        let taken = net.changes.iter().filter_map(|id| set.get(id)?.dialog.clone());
-        let later = past.later_traces(&net.path, net.newest())?.into_iter();
-        for dialog in later.filter_map(|trace| trace.dialog).chain(taken) {
-            if !asked.contains(&dialog) && !plan.crosses.contains(&dialog) {
+        let own = net.changes.iter().filter_map(|id| taken.set.get(id)?.dialog.clone());
+        let later = histories.later_traces(&net.path, net.newest())?.into_iter();
+        for dialog in later.filter_map(|trace| trace.dialog).chain(own) {
+            if !taken.dialogs.contains(&dialog) && !plan.crosses.contains(&dialog) {
                 plan.crosses.push(dialog);
             }
         }

@@ -72,6 +72,20 @@ pub enum DiffBody {
     NotCaptured,
 }
 
+/// One side of a difference.
+#[derive(Clone, Copy)]
+struct DiffSide<'a> {
+    state: &'a PathState,
+    /// The content, where the store does not have it.
+    content: Option<&'a [u8]>,
+}
+
+impl<'a> DiffSide<'a> {
+    fn stored(state: &'a PathState) -> Self {
+        Self { state, content: None }
+    }
+}
+
 impl Project {
     /// Returns the unreviewed changes of agents, and the unprotected files.
     pub fn status(&self) -> Result<ProjectStatus, StoreError> {
@@ -212,35 +226,31 @@ impl Project {
         before: PathState,
         after: PathState,
     ) -> Result<FileDiff, StoreError> {
-        let body = self.diff_body((&before, None), (&after, None))?;
+        let body = self.diff_body(DiffSide::stored(&before), DiffSide::stored(&after))?;
         Ok(FileDiff { old_path, path, before, after, body })
     }
 
     /// The difference that a plan makes to a file.
     pub fn planned_diff(&self, file: &PlannedFile) -> Result<FileDiff, StoreError> {
-        let (path, before, after) = (file.path.clone(), file.now, file.then);
-        let (old, new) = (file.now_content.as_deref(), file.content.as_deref());
-        let body = self.diff_body((&before, old), (&after, new))?;
-        Ok(FileDiff { old_path: path.clone(), path, before, after, body })
+        let before = DiffSide { state: &file.now, content: file.now_content.as_deref() };
+        let after = DiffSide { state: &file.then, content: file.content.as_deref() };
+        let body = self.diff_body(before, after)?;
+        let path = file.path.clone();
+        Ok(FileDiff { old_path: path.clone(), path, before: file.now, after: file.then, body })
     }
 
-    /// Each side with its content, where the store does not have that.
-    fn diff_body(
-        &self,
-        before: (&PathState, Option<&[u8]>),
-        after: (&PathState, Option<&[u8]>),
-    ) -> Result<DiffBody, StoreError> {
-        let sides = [before.0, after.0];
-        if sides.iter().any(|side| matches!(side, PathState::Unknown)) {
+    fn diff_body(&self, before: DiffSide<'_>, after: DiffSide<'_>) -> Result<DiffBody, StoreError> {
+        let states = [before.state, after.state];
+        if states.iter().any(|state| matches!(state, PathState::Unknown)) {
             return Ok(DiffBody::NotCaptured);
         }
-        let size = |side: &&PathState| side.known().map_or(0, |state| state.size);
-        if sides.iter().any(|side| size(side) > MAX_DIFF_BYTES) {
+        let size = |state: &&PathState| state.known().map_or(0, |state| state.size);
+        if states.iter().any(|state| size(state) > MAX_DIFF_BYTES) {
             return Ok(DiffBody::TooLarge);
         }
-        let content = |(side, on_paper): (&PathState, Option<&[u8]>)| match on_paper {
+        let content = |side: DiffSide<'_>| match side.content {
             Some(bytes) => Ok(bytes.to_vec()),
-            None => self.content(side).map(Option::unwrap_or_default),
+            None => self.content(side.state).map(Option::unwrap_or_default),
         };
         Ok(DiffBody::between(&content(before)?, &content(after)?))
     }

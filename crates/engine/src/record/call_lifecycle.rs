@@ -13,29 +13,29 @@ pub(crate) fn end_turn(
     background: &[String],
     stamp: Stamp,
 ) -> Result<(), StoreError> {
-    let only = event.subagent();
+    let subagent = event.subagent();
     // A call without a sequence number yet begins after this, in the same spool.
     let is_ours = |call: &Call| {
         call.dialog == event.dialog
             && call.begin_seq > 0
-            && only.is_none_or(|agent| call.agent == *agent)
+            && subagent.is_none_or(|agent| call.agent == *agent)
             && !background.contains(&call.agent.0)
     };
     for call in batch.live_calls()?.iter().filter(|call| is_ours(call)) {
         if call.state == CallState::Open {
             batch.close_call(call.row, CallState::Abandoned, None, stamp.seq, stamp.at)?;
         }
-        let afterlife = match call.background {
+        let activity = match call.background {
             BackgroundActivity::Running if is_listed(call, background) => {
                 BackgroundActivity::Running
             }
             BackgroundActivity::Running => BackgroundActivity::TargetsOnly,
             BackgroundActivity::TargetsOnly | BackgroundActivity::None => BackgroundActivity::None,
         };
-        batch.set_background_activity(call.row, afterlife)?;
+        batch.set_background_activity(call.row, activity)?;
     }
     batch.drop_finished_inputs(&event.dialog)?;
-    let is_subagent = match only {
+    let is_subagent = match subagent {
         None => false,
         Some(agent) => batch
             .agents(&event.dialog)?
@@ -53,15 +53,15 @@ pub(crate) fn calls_outlasting_message(
     batch: &Batch<'_>,
     event: &Event,
 ) -> Result<Vec<String>, StoreError> {
-    let at_rest = batch.dialog(&event.dialog)?.is_some_and(|dialog| !dialog.turn_open);
-    let mut living = Vec::new();
+    let is_between_turns = batch.dialog(&event.dialog)?.is_some_and(|dialog| !dialog.turn_open);
+    let mut outlasting = Vec::new();
     for call in batch.live_calls()?.into_iter().filter(|call| call.dialog == event.dialog) {
-        living.extend(call.task);
-        if at_rest && call.state == CallState::Open && call.agent.0 != MAIN_AGENT {
-            living.push(call.agent.0);
+        outlasting.extend(call.task);
+        if is_between_turns && call.state == CallState::Open && call.agent.0 != MAIN_AGENT {
+            outlasting.push(call.agent.0);
         }
     }
-    Ok(living)
+    Ok(outlasting)
 }
 
 /// Returns true if a call, or its task, is in this list.

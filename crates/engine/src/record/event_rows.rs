@@ -119,8 +119,8 @@ pub(crate) fn record_event_effect(
         // Calls that were open at the dialog's last event: its agent has left them.
         (EventKind::DialogStart { .. }, _) => end_turn(batch, event, &[], stamp)?,
         (EventKind::UserMessage { text }, _) => {
-            let living = calls_outlasting_message(batch, event)?;
-            end_turn(batch, event, &living, stamp)?;
+            let outlasting = calls_outlasting_message(batch, event)?;
+            end_turn(batch, event, &outlasting, stamp)?;
             batch.begin_turn(&event.dialog, first_line_prefix(text, MAX_TITLE_CHARS))?;
         }
         (EventKind::TurnEnd { background }, _) => end_turn(batch, event, background, stamp)?,

@@ -85,7 +85,7 @@ impl Project {
         let mut calls = LiveCalls::load(self, &batch, at)?;
         let mut recording = Recording::interpret(self, &batch, &mut calls, submissions)?;
         let mut context = ScanContext::for_events(self, &batch, &recording.events, &calls)?;
-        let start = ScanStart { why: ScanTrigger::Requested, at };
+        let start = ScanStart { trigger: ScanTrigger::Requested, at };
         let mut scan = self.scan(
             &mut batch,
             &mut context,
@@ -96,7 +96,7 @@ impl Project {
         recording.record_events(&batch, &calls, &scan.changes, at)?;
         recording.add_notices(&batch, &scan, &context)?;
         batch.commit()?;
-        self.scan_committed(&mut scan, ScanTrigger::Requested, at);
+        self.scan_committed(&mut scan, start);
         Ok(recording.outcomes)
     }
 }

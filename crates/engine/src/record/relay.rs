@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::attribution::neighbours::NeighbourProject;
-use crate::calls::open_call::CallTargets;
+use crate::calls::targets::CallTargets;
 use crate::project::Project;
 use crate::resolve_path::{PathBase, PathResolution, resolve_by_text};
 use crate::submission::{ReplySupport, Submission};
@@ -37,7 +37,7 @@ impl EventRelay {
 }
 
 /// The tool and the arguments of the call that an event is about.
-struct RequestedCall {
+struct CallArguments {
     tool: String,
     input: Value,
 }
@@ -69,22 +69,22 @@ impl Project {
     }
 
     /// The tool and the arguments of the call that an event is about.
-    fn requested_call(&self, event: &Event) -> Result<Option<RequestedCall>, StoreError> {
+    fn requested_call(&self, event: &Event) -> Result<Option<CallArguments>, StoreError> {
         match &event.what {
             EventKind::ToolBegin { tool, input, .. }
             | EventKind::ToolEnd { tool: Some(tool), input, .. } => {
-                Ok(Some(RequestedCall { tool: tool.clone(), input: input.clone() }))
+                Ok(Some(CallArguments { tool: tool.clone(), input: input.clone() }))
             }
             EventKind::ToolEnd { call: Some(call), .. } => {
                 let call = self.store().call(&event.dialog, call)?;
-                Ok(call.map(|call| RequestedCall { input: call.input.unpack(), tool: call.tool }))
+                Ok(call.map(|call| CallArguments { input: call.input.unpack(), tool: call.tool }))
             }
             _ => Ok(None),
         }
     }
 
     /// Returns true if a call may change files of a project that is not around this one.
-    fn may_reach(&self, call: &RequestedCall, cwd: Option<&str>, root: &Path) -> bool {
+    fn may_reach(&self, call: &CallArguments, cwd: Option<&str>, root: &Path) -> bool {
         let is_in_it =
             |folder: &str| resolve_by_text(root, Path::new(folder)) != PathResolution::Outside;
         if cwd.is_some_and(is_in_it) {
@@ -103,7 +103,7 @@ impl Project {
             cwd,
             &call.input,
         );
-        targets.reaches_anything() || (is_inside && targets.may_be_anywhere())
+        targets.targets_anything() || (is_inside && targets.may_change_unnamed_paths())
     }
 }
 

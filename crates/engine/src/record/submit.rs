@@ -153,9 +153,9 @@ impl Project {
 
     /// Spools the event, and returns the reason why the store cannot be written.
     fn spool_unwritable(&self, submission: &Submission) -> Result<RecordOutcome, RecordError> {
-        let kept = self.spool_event(submission, "nothing can be recorded")?;
+        let outcome = self.spool_event(submission, "nothing can be recorded")?;
         self.check_writable()?;
-        Ok(kept)
+        Ok(outcome)
     }
 
     /// Returns true if an event is only about calls that have ended: nearly every end of several

@@ -9,11 +9,10 @@ use retake_store::{Batch, StoreError};
 
 use crate::attribution::git_evidence::GitEvidence;
 use crate::attribution::neighbours::{NeighbourClaim, NeighbourJournals};
-use crate::attribution::observed::ObservedChange;
 use crate::attribution::own_operation::OwnOperation;
-use crate::attribution::rename::{AttributedStep, pair_renames};
+use crate::attribution::rename::pair_renames;
 use crate::attribution::repository::ProjectRepository;
-use crate::attribution::rules::{Attribution, AttributionContext};
+use crate::attribution::rules::{AttributedStep, Attribution, AttributionContext};
 use crate::project::Project;
 use crate::scan::context::ScanContext;
 use crate::scan::observation::Observation;
@@ -25,14 +24,14 @@ impl Project {
         &self,
         batch: &Batch<'_>,
         observation: &Observation,
-        occasion: &ScanContext<'_>,
+        context: &ScanContext<'_>,
     ) -> Result<(Vec<AttributedStep>, GitEvidence), StoreError> {
         if observation.changes.is_empty() {
             return Ok((Vec::new(), GitEvidence::default()));
         }
         let own = OwnOperation::load_unfinished(batch)?;
         let known_git = state::load_git_state(batch)?;
-        let gather = || match &occasion.request.scope {
+        let gather = || match &context.request.scope {
             // Such a scan does not save git's state, because more of what git did is still to be
             // found; but what it finds may be a part of that.
             ScanScope::Paths(_) => {
@@ -62,46 +61,46 @@ impl Project {
             |path: &ProjectPath| stat_cache::last_read_inode(batch, path).ok().flatten();
         let folder_changed_ns =
             |path: &ProjectPath| self.workspace().folder_changed_ns(path.parent().as_ref());
-        let scene = AttributionContext {
+        let attribution = AttributionContext {
             folder_changed_ns: &folder_changed_ns,
-            calls: &occasion.calls.live,
-            beginning: occasion.beginning,
-            ending: occasion.ending,
+            calls: &context.calls.live,
+            beginning: context.beginning,
+            ending: context.ending,
             first_seen: &|path| self.first_seen(path),
-            limits: &occasion.limits,
+            limits: &context.limits,
             git: &|| git.get_or_init(gather),
             state_before: &state_before,
             inode_before: &inode_before,
         };
-        let mut attributed = Vec::with_capacity(observation.changes.len());
+        let mut steps = Vec::with_capacity(observation.changes.len());
         for seen in &observation.changes {
             if own.is_temp(&seen.path) || is_leftover_temp(batch, &seen.path)? {
                 continue;
             }
             match own.attribute(seen) {
-                Some(attribution) => attributed.push((seen.clone(), attribution)),
-                None => attributed.extend(scene.attribute_steps(batch, seen)?),
+                Some(by) => steps.push(AttributedStep::new(seen.clone(), by)),
+                None => steps.extend(attribution.attribute_steps(batch, seen)?),
             }
         }
-        self.apply_neighbour_claims(&mut attributed);
-        Ok((pair_renames(batch, attributed)?, git.into_inner().unwrap_or_default()))
+        self.apply_neighbour_claims(&mut steps);
+        Ok((pair_renames(batch, steps)?, git.into_inner().unwrap_or_default()))
     }
 
     /// Attributes unclaimed changes to operations of Retake in projects that contain this one or
     /// lie in it.
-    fn apply_neighbour_claims(&self, attributed: &mut Vec<(ObservedChange, Attribution)>) {
+    fn apply_neighbour_claims(&self, steps: &mut Vec<AttributedStep>) {
         let mut others = NeighbourJournals::new(self);
         let mut temporary = HashSet::new();
-        for (seen, by) in attributed.iter_mut().filter(|(_, by)| by.actor == Actor::User) {
-            match others.claim(seen) {
+        for step in steps.iter_mut().filter(|step| step.by.actor == Actor::User) {
+            match others.claim(&step.seen) {
                 NeighbourClaim::None => {}
-                NeighbourClaim::Written => *by = Attribution::by_neighbour_operation(),
+                NeighbourClaim::Written => step.by = Attribution::by_neighbour_operation(),
                 NeighbourClaim::Temporary => {
-                    temporary.insert(seen.path.clone());
+                    temporary.insert(step.seen.path.clone());
                 }
             }
         }
-        attributed.retain(|(seen, _)| !temporary.contains(&seen.path));
+        steps.retain(|step| !temporary.contains(&step.seen.path));
     }
 }
 

@@ -14,7 +14,9 @@ use retake_workspace::git::{GitAttributes, GitIndex, GitIndexEntry};
 use retake_workspace::{FileStat, SuspectFile, Workspace};
 
 use crate::attribution::repository::ProjectRepository;
-use crate::scan::capture::{CaptureResult, CaptureTarget, RefusedContents, capture};
+use crate::scan::capture::{
+    CaptureOptions, CaptureResult, CaptureTarget, RefusedContents, capture,
+};
 use crate::scan::request::ScanRequest;
 
 /// Minimum number of files for which it pays to read git's index, and to write a pack.
@@ -34,49 +36,50 @@ pub(crate) fn capture_files(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<(ProjectPath, CaptureResult)>, StoreError> {
     let refused = RefusedContents::load(batch)?;
-    let limits = (request.settings.limits.max_file_bytes, &refused);
+    let max_bytes = request.settings.limits.max_file_bytes;
+    let to = |target| CaptureOptions { max_bytes, refused: &refused, target };
     let total = suspects.len();
     let mut done = |done| progress(done, total);
     if suspects.len() < MIN_BULK_FILES {
         let paths: Vec<_> = suspects.into_iter().map(|suspect| suspect.path).collect();
-        let taken =
-            capture(request.workspace, batch, &paths, limits, CaptureTarget::Rows, &mut done)?;
-        return Ok(paths.into_iter().zip(taken).collect());
+        let captured =
+            capture(request.workspace, batch, &paths, to(CaptureTarget::Rows), &mut done)?;
+        return Ok(paths.into_iter().zip(captured).collect());
     }
     let repository = ProjectRepository::find_around(request.workspace.root());
     let folders = match (&repository, index) {
         (Some(repository), Some(_)) => repository.pack_folders(),
         _ => Vec::new(),
     };
-    let lender = batch.borrow_packs(&folders)?;
-    let lent = match (&repository, index) {
+    let borrowed = batch.borrow_packs(&folders)?;
+    let blobs = match (&repository, index) {
         (Some(repository), Some(index)) => {
-            let lending = BlobLookup { request, repository, index, lender: &lender, limits };
-            lending.find_blobs(&suspects)
+            let (borrowed, refused) = (&borrowed, &refused);
+            BlobLookup { request, repository, index, borrowed, refused }.find_blobs(&suspects)
         }
         _ => suspects.iter().map(|_| None).collect(),
     };
-    let (mut taken, mut rest) = (Vec::with_capacity(total), Vec::new());
-    for (suspect, lent) in suspects.into_iter().zip(lent) {
-        match lent {
+    let (mut results, mut rest) = (Vec::with_capacity(total), Vec::new());
+    for (suspect, blob) in suspects.into_iter().zip(blobs) {
+        match blob {
             Some(state) => {
-                let kept = CaptureResult::Stored { state, stat: suspect.stat };
-                taken.push((suspect.path, kept));
+                let stored = CaptureResult::Stored { state, stat: suspect.stat };
+                results.push((suspect.path, stored));
             }
             None => rest.push(suspect.path),
         }
     }
-    let before = taken.len();
-    let keep = if rest.len() < MIN_BULK_FILES {
+    let before = results.len();
+    let target = if rest.len() < MIN_BULK_FILES {
         CaptureTarget::Rows
     } else {
-        CaptureTarget::Pack(&lender)
+        CaptureTarget::Pack(&borrowed)
     };
     let mut done = |more| progress(before + more, total);
-    let captured = capture(request.workspace, batch, &rest, limits, keep, &mut done)?;
-    batch.keep_borrowed(&lender)?;
-    taken.extend(rest.into_iter().zip(captured));
-    Ok(taken)
+    let captured = capture(request.workspace, batch, &rest, to(target), &mut done)?;
+    batch.keep_borrowed(&borrowed)?;
+    results.extend(rest.into_iter().zip(captured));
+    Ok(results)
 }
 
 /// Lookup of a file's blob without reading the file.
@@ -84,8 +87,8 @@ struct BlobLookup<'a> {
     request: &'a ScanRequest<'a>,
     repository: &'a ProjectRepository,
     index: &'a GitIndex,
-    lender: &'a BorrowedPacks,
-    limits: (u64, &'a RefusedContents),
+    borrowed: &'a BorrowedPacks,
+    refused: &'a RefusedContents,
 }
 
 impl BlobLookup<'_> {
@@ -115,22 +118,22 @@ impl BlobLookup<'_> {
             let entry = self.index.entries.get(&suspect.path)?;
             let FileStat { mode, size, .. } = suspect.stat;
             let is_it = self.may_borrow(entry, &suspect.stat)
-                && self.lender.has_blob(&entry.oid, size, &mut scratch);
+                && self.borrowed.has_blob(&entry.oid, size, &mut scratch);
             is_it.then(|| FileState { kind: suspect.stat.file_kind(), mode, oid: entry.oid, size })
         };
         suspects.iter().map(found).collect()
     }
 
     fn may_borrow(&self, entry: &GitIndexEntry, stat: &FileStat) -> bool {
-        let (max_bytes, refused) = self.limits;
+        let max_bytes = self.request.settings.limits.max_file_bytes;
         self.index.is_clean(entry, stat)
             && stat.size <= MAX_BORROWED_BLOB_BYTES.min(max_bytes)
-            && !refused.contains(&entry.oid)
+            && !self.refused.contains(&entry.oid)
     }
 
     /// The files that git converts; `None` if that is not known, or if it does not matter.
     fn attributes(&self, suspects: &[SuspectFile]) -> Option<GitAttributes> {
-        if self.lender.is_empty() {
+        if self.borrowed.is_empty() {
             return None;
         }
         let files = attribute_files(self.request.workspace, suspects, self.index)?;

@@ -45,9 +45,11 @@ pub(crate) fn find_candidates(
 ) -> Result<ScanCandidates, StoreError> {
     match (&request.scope, hint, &request.snapshot) {
         (ScanScope::Paths(paths), ..) => candidates_at(batch, request, paths),
-        (ScanScope::Everything, Some(ChangeHint::Paths(hinted)), Some(view)) if !request.first => {
-            match candidates_within_hint(batch, request, (hinted, view), observation)? {
-                Some(survey) => Ok(survey),
+        (ScanScope::Everything, Some(ChangeHint::Paths(hinted)), Some(snapshot))
+            if !request.first =>
+        {
+            match candidates_within_hint(batch, request, hinted, snapshot, observation)? {
+                Some(candidates) => Ok(candidates),
                 None => candidates_everywhere(batch, request, observation),
             }
         }
@@ -67,7 +69,7 @@ fn candidates_at(
         entries.extend(batch.manifest_entry(path)?);
     }
     let paths: Vec<_> = paths.into_iter().collect();
-    let stats = request.snapshot.as_ref().and_then(|view| view.stat_cache.as_ref());
+    let stats = request.snapshot.as_ref().and_then(|snapshot| snapshot.stat_cache.as_ref());
     let mut scan = request.workspace.scan_paths(&known_stats(batch, &entries, stats)?, &paths);
     let known_before = scan.suspects.iter().filter(|suspect| suspect.known);
     let to_be_read: u64 = known_before.map(|suspect| suspect.stat.size).sum();
@@ -76,7 +78,7 @@ fn candidates_at(
         scan = request.workspace.scan_paths(&known_stats(batch, &entries, stats.as_ref())?, &paths);
     }
     let rules = match &request.snapshot {
-        Some(view) => Some(Arc::clone(&view.rules)),
+        Some(snapshot) => Some(Arc::clone(&snapshot.rules)),
         // Only a new file is checked against the rules.
         None if scan.suspects.iter().all(|suspect| suspect.known) => None,
         None => state::load_rules(batch)?.map(IgnoreRules::new).map(Arc::new),
@@ -89,63 +91,64 @@ fn candidates_at(
 fn candidates_within_hint(
     batch: &Batch<'_>,
     request: &ScanRequest<'_>,
-    (hinted, view): (&BTreeSet<ProjectPath>, &FullScanSnapshot),
+    hinted: &BTreeSet<ProjectPath>,
+    snapshot: &FullScanSnapshot,
     observation: &mut Observation,
 ) -> Result<Option<ScanCandidates>, StoreError> {
-    let sources = view.rules.sources();
+    let sources = snapshot.rules.sources();
     // Only a full walk applies two sets of rules.
-    if request.has_open_calls && view.has_earlier_rules {
+    if request.has_open_calls && snapshot.has_earlier_rules {
         return Ok(None);
     }
-    let is_too_much = view.linked.len() > MAX_LINKED_FILES;
-    if is_too_much || !sources.same_but_for_files(&rules_outside_tree(request)) {
+    let has_many_links = snapshot.linked.len() > MAX_LINKED_FILES;
+    if has_many_links || !sources.same_but_for_files(&rules_outside_tree(request)) {
         return Ok(None);
     }
     let gaps = batch.gaps()?.into_iter().map(|(gap, _)| gap);
     let gaps = gaps.filter(|gap| !is_lasting(gap.reason)).map(|gap| gap.path);
-    let places: BTreeSet<_> = hinted.iter().cloned().chain(gaps).collect();
-    if places.iter().any(|path| path.file_name() == b".gitignore") {
+    let roots: BTreeSet<_> = hinted.iter().cloned().chain(gaps).collect();
+    if roots.iter().any(|path| path.file_name() == b".gitignore") {
         return Ok(None);
     }
-    let places = topmost(places);
-    let tracked = TrackedHidden::find(batch, request, &view.rules, false, &|_| false)?;
-    let taken = state::load_deleted_hidden(batch)?;
-    let beneath = places.iter().flat_map(|place| place.those_beneath(&view.hidden));
-    let hinted = places.iter().filter(|place| view.hidden.contains(place)).chain(beneath);
-    let asked_for = request.always_scanned.iter().chain(tracked.changed_hidden()).chain(&taken);
-    let unseen = view.unwatched.iter().chain(&view.linked);
-    let singles: BTreeSet<_> = asked_for.chain(unseen).chain(hinted).collect();
+    let roots = topmost(roots);
+    let tracked = TrackedHidden::find(batch, request, &snapshot.rules, false, &|_| false)?;
+    let deleted = state::load_deleted_hidden(batch)?;
+    let beneath = roots.iter().flat_map(|root| root.those_beneath(&snapshot.hidden));
+    let hinted = roots.iter().filter(|root| snapshot.hidden.contains(root)).chain(beneath);
+    let asked_for = request.always_scanned.iter().chain(tracked.changed_hidden()).chain(&deleted);
+    let unseen = snapshot.unwatched.iter().chain(&snapshot.linked);
+    let single_paths: BTreeSet<_> = asked_for.chain(unseen).chain(hinted).collect();
     let mut entries = Vec::new();
-    for place in &places {
-        entries.extend(batch.manifest_beneath(place)?);
+    for root in &roots {
+        entries.extend(batch.manifest_beneath(root)?);
     }
-    for path in singles.iter().filter(|path| !is_covered(path.as_bytes(), &places)) {
+    for path in single_paths.iter().filter(|path| !is_covered(path.as_bytes(), &roots)) {
         entries.extend(batch.manifest_entry(path)?);
     }
-    let known = known_stats(batch, &entries, view.stat_cache.as_ref())?;
-    let mut singles: Vec<_> = singles.into_iter().cloned().collect();
-    if singles.iter().any(|path| !known.contains(path)) {
+    let known = known_stats(batch, &entries, snapshot.stat_cache.as_ref())?;
+    let mut single_paths: Vec<_> = single_paths.into_iter().cloned().collect();
+    if single_paths.iter().any(|path| !known.contains(path)) {
         // A path that is neither tracked now nor requested is hidden.
-        let hidden: BTreeSet<_> = tracked.hidden(batch)?.into_iter().chain(taken).collect();
+        let hidden: BTreeSet<_> = tracked.hidden(batch)?.into_iter().chain(deleted).collect();
         let is_wanted =
             |path: &ProjectPath| hidden.contains(path) || request.always_scanned.contains(path);
-        singles.retain(|path| known.contains(path) || is_wanted(path));
+        single_paths.retain(|path| known.contains(path) || is_wanted(path));
     }
-    let scan = request.workspace.scan_within(&known, &view.rules, &places, &singles);
-    let remembered = sources.ignore_files.iter();
-    let remembered = remembered.filter(|(folder, _)| is_covered(folder, &places));
-    if !remembered.eq(&scan.sources.ignore_files) {
+    let scan = request.workspace.scan_within(&known, &snapshot.rules, &roots, &single_paths);
+    let known_files = sources.ignore_files.iter();
+    let known_files = known_files.filter(|(folder, _)| is_covered(folder, &roots));
+    if !known_files.eq(&scan.sources.ignore_files) {
         return Ok(None);
     }
     // The other name that a file had until now is found only by a walk.
-    if !scan.linked.iter().all(|path| view.linked.contains(path)) {
+    if !scan.linked.iter().all(|path| snapshot.linked.contains(path)) {
         return Ok(None);
     }
     tracked.apply_to(observation);
-    let ignored = compare_ignored_within(batch, request, &scan, &places, observation)?;
+    let ignored = compare_ignored_within(batch, request, &scan, &roots, observation)?;
     observation.all_gaps = true;
-    observation.ignored_summary = with_ignored_count(&view.ignored_summary, ignored);
-    let rules = Some(Arc::clone(&view.rules));
+    observation.ignored_summary = with_ignored_count(&snapshot.ignored_summary, ignored);
+    let rules = Some(Arc::clone(&snapshot.rules));
     Ok(Some(ScanCandidates { entries, scan, rules, old_rules: None }))
 }
 
@@ -163,9 +166,9 @@ fn topmost(paths: BTreeSet<ProjectPath>) -> BTreeSet<ProjectPath> {
 }
 
 /// Returns true if a path is one of these, or lies beneath one; an empty one is the root.
-fn is_covered(path: &[u8], places: &BTreeSet<ProjectPath>) -> bool {
+fn is_covered(path: &[u8], roots: &BTreeSet<ProjectPath>) -> bool {
     let path = ProjectPath::new(path).ok();
-    std::iter::successors(path, ProjectPath::parent).any(|at| places.contains(&at))
+    std::iter::successors(path, ProjectPath::parent).any(|at| roots.contains(&at))
 }
 
 fn candidates_everywhere(
@@ -177,35 +180,37 @@ fn candidates_everywhere(
     let recalled = RecalledStats::load(batch)?;
     let known = &recalled.known;
     let mut scan = workspace.scan(known, &rules_outside_tree(request));
-    if let Some(why) = scan.root_error {
+    if let Some(reason) = scan.root_error {
         // Nothing was scanned, which is not the same as "nothing is there".
-        let (path, source) = (workspace.root().to_owned(), std::io::Error::other(why));
+        let (path, source) = (workspace.root().to_owned(), std::io::Error::other(reason));
         return Err(StoreError::Io { act: "list", path, source });
     }
     let old_rules = state::load_rules(batch)?;
     let is_new = old_rules.as_ref() != Some(&scan.sources);
     let rules = Arc::new(IgnoreRules::new(scan.sources.clone()));
-    let met: HashSet<_> = scan.suspects.iter().map(|suspect| &suspect.path).collect();
-    let is_met = |path: &ProjectPath| met.contains(path);
+    let suspect_paths: HashSet<_> = scan.suspects.iter().map(|suspect| &suspect.path).collect();
+    let is_suspect = |path: &ProjectPath| suspect_paths.contains(path);
     // The walk checked every path that it did not know against the rules.
-    let is_in_sight = |path: &ProjectPath| !known.contains(path) && is_met(path);
-    let tracked = TrackedHidden::find(batch, request, &rules, is_new, &is_in_sight)?;
+    let is_visible = |path: &ProjectPath| !known.contains(path) && is_suspect(path);
+    let tracked = TrackedHidden::find(batch, request, &rules, is_new, &is_visible)?;
     let mut hidden = tracked.hidden(batch)?;
     hidden.extend(state::load_deleted_hidden(batch)?);
     let unknown: BTreeSet<_> = request.always_scanned.iter().chain(&hidden).collect();
     let unknown = unknown.into_iter().filter(|path| !known.contains(path)).cloned();
     let extra = workspace.scan_paths(known, &unknown.collect::<Vec<_>>());
-    let extra_suspects = extra.suspects.into_iter().filter(|suspect| !is_met(&suspect.path));
+    let extra_suspects = extra.suspects.into_iter().filter(|suspect| !is_suspect(&suspect.path));
     let extra_suspects: Vec<_> = extra_suspects.collect();
     scan.suspects.extend(extra_suspects);
     scan.gaps.extend(extra.gaps);
     let mut linked: BTreeSet<_> = scan.linked.drain(..).chain(extra.linked).collect();
     observation.earlier_rules = earlier_rules(batch, request, old_rules.as_ref(), &scan.sources)?;
     if let Some(earlier) = &observation.earlier_rules {
-        let met: HashSet<_> = scan.suspects.iter().map(|suspect| suspect.path.clone()).collect();
+        let suspect_paths: HashSet<_> =
+            scan.suspects.iter().map(|suspect| suspect.path.clone()).collect();
         let more = workspace.scan_with_rules(known, &IgnoreRules::new(earlier.clone()));
-        let unmet = more.suspects.into_iter().filter(|suspect| !met.contains(&suspect.path));
-        scan.suspects.extend(unmet);
+        let more_suspects =
+            more.suspects.into_iter().filter(|suspect| !suspect_paths.contains(&suspect.path));
+        scan.suspects.extend(more_suspects);
         linked.extend(more.linked);
     }
     compare_ignored(batch, request, &scan, old_rules.as_ref().filter(|_| is_new), observation)?;
@@ -217,11 +222,11 @@ fn candidates_everywhere(
     });
     if request.watched {
         let tracked: Vec<_> = known.paths().chain(hidden.iter().cloned()).collect();
-        let mut view = build_snapshot(batch, &rules, &tracked, &observation.ignored_summary)?;
-        view.stat_cache.clone_from(&recalled.cache);
-        view.linked = linked;
-        view.has_earlier_rules = observation.earlier_rules.is_some();
-        observation.snapshot = Some(Arc::new(view));
+        let mut snapshot = build_snapshot(batch, &rules, &tracked, &observation.ignored_summary)?;
+        snapshot.stat_cache.clone_from(&recalled.cache);
+        snapshot.linked = linked;
+        snapshot.has_earlier_rules = observation.earlier_rules.is_some();
+        observation.snapshot = Some(Arc::new(snapshot));
     }
     tracked.apply_to(observation);
     (observation.is_full, observation.all_gaps) = (true, true);
@@ -286,12 +291,12 @@ fn compare_ignored(
 }
 
 /// The ignored paths of the last full scan, with the current count.
-fn with_ignored_count(left_out: &Arc<IgnoredSummary>, now: Option<u64>) -> Arc<IgnoredSummary> {
+fn with_ignored_count(summary: &Arc<IgnoredSummary>, now: Option<u64>) -> Arc<IgnoredSummary> {
     match now {
-        Some(count) if count != left_out.ignored_count => {
-            Arc::new(IgnoredSummary { ignored_count: count, ..IgnoredSummary::clone(left_out) })
+        Some(count) if count != summary.ignored_count => {
+            Arc::new(IgnoredSummary { ignored_count: count, ..IgnoredSummary::clone(summary) })
         }
-        _ => Arc::clone(left_out),
+        _ => Arc::clone(summary),
     }
 }
 
@@ -301,18 +306,18 @@ fn compare_ignored_within(
     batch: &Batch<'_>,
     request: &ScanRequest<'_>,
     scan: &ScanResult,
-    places: &BTreeSet<ProjectPath>,
+    roots: &BTreeSet<ProjectPath>,
     observation: &mut Observation,
 ) -> Result<Option<u64>, StoreError> {
     let Some(last) = state::load_ignored_names(batch)? else { return Ok(None) };
-    let here = scan.ignored.iter().map(|ignored| &ignored.path);
+    let now = scan.ignored.iter().map(|ignored| &ignored.path);
     let is_gone = |path: &ProjectPath| request.workspace.is_gone(path);
     let is_doubtful = |path: &ProjectPath| {
-        request.moved_ignored.contains(path) || is_covered(path.as_bytes(), places)
+        request.moved_ignored.contains(path) || is_covered(path.as_bytes(), roots)
     };
     observation.gone_ignored =
         last.iter().filter(|path| is_doubtful(path) && is_gone(path)).cloned().collect();
-    for path in request.moved_ignored.iter().chain(here) {
+    for path in request.moved_ignored.iter().chain(now) {
         let is_new = !last.contains(path) && !is_gone(path);
         if is_new && batch.manifest_entry(path)?.is_none() {
             observation.new_ignored.push(path.clone());
@@ -328,12 +333,12 @@ fn compare_ignored_within(
     Ok(Some(count))
 }
 
-/// Builds the `View` that a full scan leaves for narrower ones.
+/// Builds the snapshot that a full scan leaves for narrower ones.
 fn build_snapshot(
     batch: &Batch<'_>,
     rules: &Arc<IgnoreRules>,
     tracked: &[ProjectPath],
-    left_out: &Arc<IgnoredSummary>,
+    summary: &Arc<IgnoredSummary>,
 ) -> Result<FullScanSnapshot, StoreError> {
     Ok(FullScanSnapshot {
         generation: batch.generation()?,
@@ -341,7 +346,7 @@ fn build_snapshot(
         hidden: Arc::new(rules.hidden_files(tracked).into_iter().collect()),
         unwatched: BTreeSet::new(),
         linked: BTreeSet::new(),
-        ignored_summary: Arc::clone(left_out),
+        ignored_summary: Arc::clone(summary),
         stat_cache: None,
         has_earlier_rules: false,
     })
@@ -379,12 +384,12 @@ impl TrackedHidden {
         request: &ScanRequest<'_>,
         rules: &IgnoreRules,
         new_rules: bool,
-        is_in_sight: &dyn Fn(&ProjectPath) -> bool,
+        is_visible: &dyn Fn(&ProjectPath) -> bool,
     ) -> Result<Self, StoreError> {
         let repository = ProjectRepository::find_around(request.workspace.root());
         let old = state::load_git_state(batch)?;
         let new = repository.as_ref().and_then(ProjectRepository::git_state);
-        let index_of = |look: &Option<GitState>| look.as_ref().and_then(|it| it.index_id.clone());
+        let index_of = |state: &Option<GitState>| state.as_ref().and_then(|it| it.index_id.clone());
         let is_new = request.first || new_rules || index_of(&old) != index_of(&new);
         let is_repository = repository.is_some();
         let mut tracked =
@@ -395,12 +400,12 @@ impl TrackedHidden {
                     let paths = path_digest(&index);
                     // An `add` or a `status` changes the index, but hardly ever its paths.
                     if new_rules || state::load_index_digest(batch)? != Some(paths) {
-                        let doubtful = index.entries.keys().filter(|path| !is_in_sight(path));
+                        let doubtful = index.entries.keys().filter(|path| !is_visible(path));
                         tracked.paths = Some((rules.hidden_files(doubtful), paths));
                     }
                     tracked.index = Some(Arc::new(index));
                 }
-                Err(why) => tracked.gaps.extend(index_gap(why)),
+                Err(reason) => tracked.gaps.extend(index_gap(reason)),
             },
             Some(_) => {
                 // It could not be read then either; the gap must not close by not reading it again.
@@ -436,7 +441,7 @@ impl TrackedHidden {
 }
 
 /// The gap of an unreadable index: files that git tracks although rules hide them may be missed.
-fn index_gap(why: String) -> Option<Gap> {
+fn index_gap(reason: String) -> Option<Gap> {
     let path = ProjectPath::new(".git/index").ok()?;
-    Some(Gap { path, reason: GapReason::Unreadable, detail: why })
+    Some(Gap { path, reason: GapReason::Unreadable, detail: reason })
 }

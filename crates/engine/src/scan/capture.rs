@@ -55,33 +55,39 @@ enum CaptureMessage {
     Done(usize, Result<CaptureResult, StoreError>),
 }
 
-/// Maximum bytes of a file, the contents to refuse, and the destination.
-type CaptureOptions<'a> = ((u64, &'a RefusedContents), CaptureTarget<'a>);
+/// Options of a capture.
+#[derive(Clone, Copy)]
+pub(crate) struct CaptureOptions<'a> {
+    /// Maximum bytes of a file.
+    pub(crate) max_bytes: u64,
+    /// Contents that are not captured.
+    pub(crate) refused: &'a RefusedContents,
+    pub(crate) target: CaptureTarget<'a>,
+}
 
 /// Reads the files and puts their content into the batch. Results are in the order of `paths`.
 pub(crate) fn capture(
     workspace: &Workspace,
     batch: &mut Batch<'_>,
     paths: &[ProjectPath],
-    limits: (u64, &RefusedContents),
-    keep: CaptureTarget<'_>,
+    options: CaptureOptions<'_>,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Vec<CaptureResult>, StoreError> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let pack = match keep {
+    let pack = match options.target {
         CaptureTarget::Rows => None,
         CaptureTarget::Pack(_) => Some(PackWriter::new(batch)?),
     };
     let results = paths.iter().map(|_| None).collect();
-    let mut inlet = CaptureSink { batch, pack, results, done: 0, progress };
+    let mut sink = CaptureSink { batch, pack, results, done: 0, progress };
     if paths.len() < MIN_PARALLEL_FILES {
-        capture_sequential(workspace, paths, (limits, keep), &mut inlet)?;
+        capture_sequential(workspace, paths, options, &mut sink)?;
     } else {
-        capture_parallel(workspace, paths, (limits, keep), &mut inlet)?;
+        capture_parallel(workspace, paths, options, &mut sink)?;
     }
-    let CaptureSink { pack, results, batch, .. } = inlet;
+    let CaptureSink { pack, results, batch, .. } = sink;
     if let Some(pack) = pack {
         pack.finish(batch)?;
     }
@@ -122,20 +128,20 @@ impl CaptureSink<'_, '_> {
 fn capture_sequential(
     workspace: &Workspace,
     paths: &[ProjectPath],
-    how: CaptureOptions<'_>,
-    inlet: &mut CaptureSink<'_, '_>,
+    options: CaptureOptions<'_>,
+    sink: &mut CaptureSink<'_, '_>,
 ) -> Result<(), StoreError> {
     for (at, path) in paths.iter().enumerate() {
         let mut failure = None;
-        let result = capture_one(workspace, path, how, &mut |message| {
+        let result = capture_one(workspace, path, options, &mut |message| {
             let not_stored = |error| {
                 failure = Some(error);
                 io::Error::other("not stored")
             };
-            inlet.handle_message(message).map_err(not_stored)
+            sink.handle_message(message).map_err(not_stored)
         });
         failure.map_or(Ok(()), Err)?;
-        inlet.handle_message(CaptureMessage::Done(at, result))?;
+        sink.handle_message(CaptureMessage::Done(at, result))?;
     }
     Ok(())
 }
@@ -143,25 +149,25 @@ fn capture_sequential(
 fn capture_parallel(
     workspace: &Workspace,
     paths: &[ProjectPath],
-    how: CaptureOptions<'_>,
-    inlet: &mut CaptureSink<'_, '_>,
+    options: CaptureOptions<'_>,
+    sink: &mut CaptureSink<'_, '_>,
 ) -> Result<(), StoreError> {
     let next = AtomicUsize::new(0);
     let (sender, receiver) = sync_channel(MAX_QUEUED_MESSAGES);
     std::thread::scope(|scope| {
         for _ in 0..CAPTURE_THREADS {
             let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || run_capture_worker(workspace, paths, how, next, &sender));
+            scope.spawn(move || run_capture_worker(workspace, paths, options, next, &sender));
         }
         drop(sender);
-        receiver.into_iter().try_for_each(|message| inlet.handle_message(message))
+        receiver.into_iter().try_for_each(|message| sink.handle_message(message))
     })
 }
 
 fn run_capture_worker(
     workspace: &Workspace,
     paths: &[ProjectPath],
-    how: CaptureOptions<'_>,
+    options: CaptureOptions<'_>,
     next: &AtomicUsize,
     sender: &SyncSender<CaptureMessage>,
 ) {
@@ -170,7 +176,7 @@ fn run_capture_worker(
     loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(path) = paths.get(at) else { return };
-        let result = capture_one(workspace, path, how, &mut emit);
+        let result = capture_one(workspace, path, options, &mut emit);
         if emit(CaptureMessage::Done(at, result)).is_err() {
             return; // the other side failed and says why
         }
@@ -183,10 +189,11 @@ type EmitMessage<'e> = &'e mut dyn FnMut(CaptureMessage) -> io::Result<()>;
 fn capture_one(
     workspace: &Workspace,
     path: &ProjectPath,
-    ((max_bytes, purged), keep): CaptureOptions<'_>,
+    options: CaptureOptions<'_>,
     emit: EmitMessage<'_>,
 ) -> Result<CaptureResult, StoreError> {
-    if purged.has_large() && is_purged(workspace, path, max_bytes, purged) {
+    let CaptureOptions { max_bytes, refused, .. } = options;
+    if refused.has_large() && is_refused(workspace, path, max_bytes, refused) {
         return Ok(CaptureResult::Unstorable(purged_gap(path)));
     }
     let mut oid = None;
@@ -194,7 +201,7 @@ fn capture_one(
     let read = workspace.read(path, max_bytes, &mut |reader, stat| {
         // The result of an earlier attempt at a changing file does not count.
         (oid, failure) = (None, None);
-        match store_content(reader, stat.size, (purged, keep), emit) {
+        match store_content(reader, stat.size, options, emit) {
             Ok(content) => oid = Some(content),
             // A length that does not fit means that the file changed: `read` detects that too and
             // retries.
@@ -216,7 +223,7 @@ fn capture_one(
         Some(error) => return Err(error),
     }
     match (read, oid) {
-        (Ok(_), Some(oid)) if purged.contains(&oid) => {
+        (Ok(_), Some(oid)) if refused.contains(&oid) => {
             Ok(CaptureResult::Unstorable(purged_gap(path)))
         }
         (Ok(stat), Some(oid)) => Ok(CaptureResult::Stored { state: file_state(&stat, oid), stat }),
@@ -242,7 +249,7 @@ fn file_state(stat: &FileStat, oid: ObjectId) -> FileState {
 fn store_content(
     reader: &mut dyn io::Read,
     size: u64,
-    (purged, keep): (&RefusedContents, CaptureTarget<'_>),
+    options: CaptureOptions<'_>,
     emit: EmitMessage<'_>,
 ) -> Result<ObjectId, StoreError> {
     if size > CHUNK_THRESHOLD_BYTES {
@@ -253,18 +260,18 @@ fn store_content(
     if bytes.len() as u64 != size {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
-    let (oid, message) = match keep {
+    let (oid, message) = match options.target {
         CaptureTarget::Rows => {
             let object = encode(ObjectKind::Blob, &bytes)?;
             (object.oid, Some(CaptureMessage::Object(object)))
         }
-        CaptureTarget::Pack(lender) => {
+        CaptureTarget::Pack(borrowed) => {
             let oid = hash_blob(&bytes)?;
             let pack = || encode_packed(ObjectKind::Blob, oid, &bytes).map(CaptureMessage::Packed);
-            (oid, if lender.has(&oid) { None } else { Some(pack()?) })
+            (oid, if borrowed.has(&oid) { None } else { Some(pack()?) })
         }
     };
-    if let Some(message) = message.filter(|_| !purged.contains(&oid)) {
+    if let Some(message) = message.filter(|_| !options.refused.contains(&oid)) {
         emit(message)?;
     }
     Ok(oid)
@@ -296,21 +303,21 @@ impl RefusedContents {
 }
 
 /// Returns true if a file as long as a purged content has that very content.
-fn is_purged(
+fn is_refused(
     workspace: &Workspace,
     path: &ProjectPath,
     max_bytes: u64,
-    purged: &RefusedContents,
+    refused: &RefusedContents,
 ) -> bool {
     let mut found = None;
     let read = workspace.read(path, max_bytes, &mut |reader, stat| {
         found = None;
-        if stat.size > CHUNK_THRESHOLD_BYTES && purged.sizes.contains(&stat.size) {
+        if stat.size > CHUNK_THRESHOLD_BYTES && refused.sizes.contains(&stat.size) {
             found = hash_stream(reader, stat.size).ok();
         }
         Ok(())
     });
-    read.is_ok() && found.is_some_and(|oid| purged.contains(&oid))
+    read.is_ok() && found.is_some_and(|oid| refused.contains(&oid))
 }
 
 fn purged_gap(path: &ProjectPath) -> Gap {

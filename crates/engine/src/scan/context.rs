@@ -128,7 +128,7 @@ impl<'a> ScanContext<'a> {
                 if matches!(submission.event.what, ToolBegin { .. } | AssistantMessage { .. }) {
                     context.request.scope = ScanScope::Paths(Vec::new());
                 }
-                context.limit_unheard_calls(&submission.event);
+                context.limit_calls_without_end(&submission.event);
             }
         }
         let is_served = match submission.scan_ticket {
@@ -214,12 +214,12 @@ impl<'a> ScanContext<'a> {
                     context.limits.insert(*row, OwnershipLimit::TargetsOnly);
                 }
                 EventEffect::Other if ends_turn(event) => {
-                    context.limit_unheard_calls(event);
+                    context.limit_calls_without_end(event);
                     for live in calls.live.iter().filter(|live| is_ended_by(live, event)) {
                         context.limit_ended_call(live.call.row, at);
                     }
                 }
-                EventEffect::Other => context.limit_unheard_calls(event),
+                EventEffect::Other => context.limit_calls_without_end(event),
             }
         }
         context.request.hidden = HiddenPathState::UnknownBefore;
@@ -232,7 +232,7 @@ impl<'a> ScanContext<'a> {
     /// found since they were requested may well be the work of the person who was asked. The same
     /// goes for edits that were left open when the turn ended. A command that was left open by an
     /// agent that is started again may have run.
-    fn limit_unheard_calls(&mut self, event: &Event) {
+    fn limit_calls_without_end(&mut self, event: &Event) {
         for live in self.calls.live.iter().filter(|live| is_ended_by(live, event)) {
             let limit = match &event.what {
                 EventKind::ToolsOver { calls } if calls.contains(&live.call.call) => {
@@ -341,7 +341,7 @@ pub(crate) fn load_last_rules(
     batch: &Batch<'_>,
 ) -> Result<Arc<IgnoreRules>, StoreError> {
     Ok(match project.full_scan_snapshot(batch)? {
-        Some(view) => Arc::clone(&view.rules),
+        Some(snapshot) => Arc::clone(&snapshot.rules),
         None => Arc::new(IgnoreRules::new(state::load_rules(batch)?.unwrap_or_default())),
     })
 }

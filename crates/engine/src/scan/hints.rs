@@ -18,7 +18,7 @@ use retake_workspace::{ChangeHint, IgnoreRules, RuleSources};
 use crate::attribution::repository::ProjectRepository;
 use crate::project::Project;
 use crate::scan::observation::Observation;
-use crate::scan::request::{IgnoredSummary, ScanScope, ScanTrigger};
+use crate::scan::request::{IgnoredSummary, ScanScope, ScanStart, ScanTrigger};
 use crate::scan::stat_cache::LoadedStatCache;
 use crate::scan::state;
 use crate::scan::throttle::{DeferralMode, VersionThrottle};
@@ -82,7 +82,7 @@ pub(crate) struct FullScanSnapshot {
     pub(crate) has_earlier_rules: bool,
 }
 
-/// A hint that is consumed by [`Glance::used`], and otherwise given back on drop.
+/// A hint that is consumed by [`HintGuard::consume`], and otherwise given back on drop.
 pub(crate) struct HintGuard<'a> {
     source: &'a dyn HintSource,
     hint: Option<ChangeHint>,
@@ -115,50 +115,54 @@ impl HintTracker {
     }
 
     /// Takes the hint, with the deferred paths that are due.
-    fn take_hint(&self, why: ScanTrigger, waiting: DeferralMode, at: Millis) -> HintGuard<'_> {
+    fn take_hint(&self, start: ScanStart, deferral: DeferralMode) -> HintGuard<'_> {
         self.source.sync();
         let mut hint = self.source.take_hint();
-        let pace = self.throttle.borrow();
-        match (&mut hint, waiting) {
+        let throttle = self.throttle.borrow();
+        match (&mut hint, deferral) {
             (ChangeHint::Everything, _) => {}
             // The watcher did not run.
-            (hint, _) if why == ScanTrigger::Reconcile => *hint = ChangeHint::Everything,
-            (ChangeHint::Paths(paths), DeferralMode::DueOnly) => paths.extend(pace.due(at)),
+            (hint, _) if start.trigger == ScanTrigger::Reconcile => *hint = ChangeHint::Everything,
+            (ChangeHint::Paths(paths), DeferralMode::DueOnly) => {
+                paths.extend(throttle.due(start.at));
+            }
             (ChangeHint::Paths(paths), DeferralMode::Flush) => {
-                paths.extend(pace.pending().cloned());
+                paths.extend(throttle.pending().cloned());
             }
         }
-        HintGuard { source: &*self.source, hint: Some(hint), deferral: waiting }
+        HintGuard { source: &*self.source, hint: Some(hint), deferral }
     }
 
     /// Passes the rules of a full scan to the watcher. Its earlier rules may have hidden something
     /// from it since that scan.
-    fn update_source_rules(&self, view: &FullScanSnapshot) {
-        let mut told = self.source_rules.borrow_mut();
-        let hidden = Arc::clone(&view.hidden);
-        let (rules, new_rules) = (view.rules.sources(), told.rules != *view.rules.sources());
-        if !new_rules && told.hidden == hidden {
+    fn update_source_rules(&self, snapshot: &FullScanSnapshot) {
+        let mut current = self.source_rules.borrow_mut();
+        let hidden = Arc::clone(&snapshot.hidden);
+        let (rules, new_rules) =
+            (snapshot.rules.sources(), current.rules != *snapshot.rules.sources());
+        if !new_rules && current.hidden == hidden {
             return;
         }
         self.source.apply_rules(rules, &hidden);
-        let missed = hidden.difference(&told.hidden).cloned().collect();
+        let missed = hidden.difference(&current.hidden).cloned().collect();
         self.source.put_back(if new_rules {
             ChangeHint::Everything
         } else {
             ChangeHint::Paths(missed)
         });
-        *told = HintSourceRules { rules: rules.clone(), hidden };
+        *current = HintSourceRules { rules: rules.clone(), hidden };
     }
 
     /// Adds those of these paths that are tracked from now on although rules hide them.
     fn add_unwatched<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
-        let mut view = self.snapshot.borrow_mut();
-        let Some(view) = view.as_mut() else { return };
-        let is_new =
-            |path: &ProjectPath| !view.hidden.contains(path) && !view.unwatched.contains(path);
-        let new: Vec<_> = view.rules.hidden_files(paths).into_iter().filter(is_new).collect();
+        let mut snapshot = self.snapshot.borrow_mut();
+        let Some(snapshot) = snapshot.as_mut() else { return };
+        let is_new = |path: &ProjectPath| {
+            !snapshot.hidden.contains(path) && !snapshot.unwatched.contains(path)
+        };
+        let new: Vec<_> = snapshot.rules.hidden_files(paths).into_iter().filter(is_new).collect();
         if !new.is_empty() {
-            Arc::make_mut(view).unwatched.extend(new);
+            Arc::make_mut(snapshot).unwatched.extend(new);
         }
     }
 }
@@ -167,8 +171,8 @@ impl Project {
     /// Sets the source of hints, which has watched by these rules since it was opened.
     ///
     /// The first scan after this is a full one, as is each one for which there is no usable hint.
-    pub fn set_hint_source(&mut self, eyes: Box<dyn HintSource>, rules: RuleSources) {
-        self.hints = Some(HintTracker::new(eyes, rules));
+    pub fn set_hint_source(&mut self, source: Box<dyn HintSource>, rules: RuleSources) {
+        self.hints = Some(HintTracker::new(source, rules));
     }
 
     /// The rules of the last full scan, for a watcher that is about to be started.
@@ -181,21 +185,21 @@ impl Project {
         &self,
         batch: &Batch<'_>,
     ) -> Result<Option<Arc<FullScanSnapshot>>, StoreError> {
-        let Some(view) = self.hints.as_ref().and_then(|it| it.snapshot.borrow().clone()) else {
+        let Some(snapshot) = self.hints.as_ref().and_then(|it| it.snapshot.borrow().clone()) else {
             return Ok(None);
         };
-        Ok((batch.generation()? == view.generation).then_some(view))
+        Ok((batch.generation()? == snapshot.generation).then_some(snapshot))
     }
 
     /// Takes the hint for a full scan.
     pub(crate) fn take_hint(
         &self,
         scope: &ScanScope,
-        (why, waiting): (ScanTrigger, DeferralMode),
-        at: Millis,
+        start: ScanStart,
+        deferral: DeferralMode,
     ) -> Option<HintGuard<'_>> {
-        let watching = self.hints.as_ref().filter(|_| *scope == ScanScope::Everything)?;
-        Some(watching.take_hint(why, waiting, at))
+        let hints = self.hints.as_ref().filter(|_| *scope == ScanScope::Everything)?;
+        Some(hints.take_hint(start, deferral))
     }
 
     /// Decides whether deferred versions stay deferred. git's record of what it did to a file is
@@ -203,9 +207,9 @@ impl Project {
     pub(crate) fn deferral_mode(
         &self,
         batch: &Batch<'_>,
-        why: ScanTrigger,
+        trigger: ScanTrigger,
     ) -> Result<DeferralMode, StoreError> {
-        if why != ScanTrigger::Watcher {
+        if trigger != ScanTrigger::Watcher {
             return Ok(DeferralMode::Flush);
         }
         let is_idle = self.hints.as_ref().is_none_or(|it| it.throttle.borrow().is_idle());
@@ -219,59 +223,59 @@ impl Project {
 
     /// Takes the ignored paths that moved since the last scan.
     pub(crate) fn moved_ignored(&self) -> BTreeSet<ProjectPath> {
-        let watching = self.hints.as_ref();
-        watching.map(|watching| watching.source.take_ignored()).unwrap_or_default()
+        let hints = self.hints.as_ref();
+        hints.map(|hints| hints.source.take_ignored()).unwrap_or_default()
     }
 
     /// Time at which a path of the hint was first seen to move.
     pub(crate) fn first_seen(&self, path: &ProjectPath) -> Option<Millis> {
-        self.hints.as_ref().and_then(|watching| watching.source.first_seen(path))
+        self.hints.as_ref().and_then(|hints| hints.source.first_seen(path))
     }
 
     /// The paths of which a watcher-triggered scan records no new version yet.
     pub(crate) fn deferred_paths(&self, at: Millis) -> BTreeSet<ProjectPath> {
-        let pace = self.hints.as_ref().map(|watching| watching.throttle.borrow());
-        pace.map(|pace| pace.deferred_paths(at)).unwrap_or_default()
+        let throttle = self.hints.as_ref().map(|hints| hints.throttle.borrow());
+        throttle.map(|throttle| throttle.deferred_paths(at)).unwrap_or_default()
     }
 
     /// Called after a scan is committed: consumes its hint, and keeps its state for the next.
     pub(crate) fn consume_hint(
         &self,
-        glance: Option<HintGuard<'_>>,
+        hint: Option<HintGuard<'_>>,
         observation: &Observation,
-        (changes, why): (&[Change], ScanTrigger),
-        at: Millis,
+        changes: &[Change],
+        start: ScanStart,
     ) {
-        let Some(watching) = &self.hints else { return };
-        let waiting = glance.map(HintGuard::consume);
-        watching.throttle.borrow_mut().update((waiting, why), changes, &observation.deferred, at);
-        if let Some(view) = &observation.snapshot {
-            *watching.snapshot.borrow_mut() = Some(Arc::clone(view));
-            watching.update_source_rules(view);
+        let Some(hints) = &self.hints else { return };
+        let deferral = hint.map(HintGuard::consume);
+        hints.throttle.borrow_mut().update(deferral, start, changes, &observation.deferred);
+        if let Some(snapshot) = &observation.snapshot {
+            *hints.snapshot.borrow_mut() = Some(Arc::clone(snapshot));
+            hints.update_source_rules(snapshot);
         }
         let baseline = observation.baseline.iter().map(|(path, ..)| path);
         let tracked = observation.tracked_hidden.iter().flat_map(|(paths, _)| paths);
         let moved = changes.iter().map(|change| &change.path);
-        watching.add_unwatched(moved.chain(baseline).chain(tracked));
+        hints.add_unwatched(moved.chain(baseline).chain(tracked));
     }
 
     /// Makes the next scan a full one: what the last scans found was not recorded after all.
     pub(crate) fn force_full_scan(&self) {
-        if let Some(watching) = &self.hints {
-            watching.source.put_back(ChangeHint::Everything);
-            watching.snapshot.replace(None);
+        if let Some(hints) = &self.hints {
+            hints.source.put_back(ChangeHint::Everything);
+            hints.snapshot.replace(None);
         }
     }
 
     /// Called when Retake itself wrote files at these paths.
     pub(crate) fn mark_written_paths<'p>(&self, paths: impl IntoIterator<Item = &'p ProjectPath>) {
-        if let Some(watching) = &self.hints {
-            watching.add_unwatched(paths);
+        if let Some(hints) = &self.hints {
+            hints.add_unwatched(paths);
         }
     }
 
     /// Time at which the next deferred version is due.
     pub(crate) fn next_deferred_due(&self) -> Option<Millis> {
-        self.hints.as_ref().and_then(|watching| watching.throttle.borrow().next_due())
+        self.hints.as_ref().and_then(|hints| hints.throttle.borrow().next_due())
     }
 }

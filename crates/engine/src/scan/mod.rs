@@ -10,6 +10,7 @@ mod attribute;
 pub(crate) mod bulk;
 pub(crate) mod candidates;
 pub(crate) mod capture;
+pub(crate) mod change_row;
 pub(crate) mod context;
 pub(crate) mod hints;
 pub(crate) mod observation;

@@ -58,7 +58,7 @@ pub(crate) struct Observation {
     pub(crate) git: Option<GitState>,
     /// The ignored paths at the last full scan.
     pub(crate) ignored_summary: Arc<IgnoredSummary>,
-    /// The `View` that this scan leaves for narrower ones.
+    /// The snapshot that this scan leaves for narrower ones.
     pub(crate) snapshot: Option<Arc<FullScanSnapshot>>,
     /// Changed paths that were not captured.
     pub(crate) deferred: Vec<ProjectPath>,
@@ -123,7 +123,7 @@ pub(crate) fn observe(
     if is_new || suspects.any(|suspect| request.deferred.contains(suspect)) {
         gaps.extend(batch.gaps()?.into_iter().map(|(gap, _)| gap));
     }
-    let comes_into_sight = Visibility {
+    let visibility = Visibility {
         first: request.first,
         gaps: unreadable_paths(&gaps),
         watched: if scan.suspects.iter().all(|suspect| suspect.known) {
@@ -139,19 +139,19 @@ pub(crate) fn observe(
     };
     // A gap would close if its path was left out, and a path that only became visible would count
     // as new later.
-    let is_spared = |suspect: &SuspectFile| {
+    let is_deferred = |suspect: &SuspectFile| {
         request.deferred.contains(suspect)
             && !gaps.iter().any(|gap| gap.path == suspect.path)
-            && (suspect.known || comes_into_sight.state_before(&suspect.path).is_some())
+            && (suspect.known || visibility.state_before(&suspect.path).is_some())
     };
-    let (spared, suspects): (Vec<_>, Vec<_>) = scan.suspects.into_iter().partition(is_spared);
-    observation.deferred = spared.into_iter().map(|suspect| suspect.path).collect();
+    let (deferred, suspects): (Vec<_>, Vec<_>) = scan.suspects.into_iter().partition(is_deferred);
+    observation.deferred = deferred.into_iter().map(|suspect| suspect.path).collect();
     let index = observation.index.clone();
     for (path, captured) in capture_files(batch, request, suspects, index.as_deref(), progress)? {
-        observation.compare(path, captured, &manifest, &comes_into_sight);
+        observation.compare(path, captured, &manifest, &visibility);
     }
     for path in scan.missing {
-        observation.compare(path, CaptureResult::Gone, &manifest, &comes_into_sight);
+        observation.compare(path, CaptureResult::Gone, &manifest, &visibility);
     }
     observation.gaps.extend(scan.gaps);
     Ok(observation)
@@ -190,7 +190,7 @@ impl Visibility<'_> {
         if self.first {
             return None;
         }
-        if self.was_out_of_sight(path) {
+        if self.was_unreadable(path) {
             return self.named.contains(path).then_some(PathState::Unknown);
         }
         if self.watched.contains(path) {
@@ -211,7 +211,7 @@ impl Visibility<'_> {
         (!was_hidden).then_some(PathState::Absent)
     }
 
-    fn was_out_of_sight(&self, path: &ProjectPath) -> bool {
+    fn was_unreadable(&self, path: &ProjectPath) -> bool {
         let mut at = Some(path.clone());
         while let Some(place) = at {
             if self.gaps.contains(&place) {
@@ -229,7 +229,7 @@ impl Observation {
         path: ProjectPath,
         captured: CaptureResult,
         manifest: &ManifestMap,
-        sight: &Visibility<'_>,
+        visibility: &Visibility<'_>,
     ) {
         let known = manifest.get(&path).copied();
         let (stored, stat) = match captured {
@@ -256,7 +256,7 @@ impl Observation {
         }
         let before = match known {
             Some(known) => Some(PathState::from(known)),
-            None => sight.state_before(&path),
+            None => visibility.state_before(&path),
         };
         match (before, stored) {
             (Some(before), stored) => {

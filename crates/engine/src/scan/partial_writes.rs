@@ -9,7 +9,8 @@ use retake_store::{Batch, ObjectKind, StoreError, encode};
 
 use crate::attribution::observed::ObservedChange;
 use crate::attribution::rules::OwnershipLimit;
-use crate::calls::open_call::{LiveCall, PathContent};
+use crate::calls::open_call::LiveCall;
+use crate::calls::path_content::PathContent;
 use crate::scan::context::ScanContext;
 use crate::scan::observation::Observation;
 
@@ -22,26 +23,26 @@ use crate::scan::observation::Observation;
 pub(crate) fn defer_partial_writes(
     batch: &Batch<'_>,
     observation: &mut Observation,
-    occasion: &ScanContext<'_>,
+    context: &ScanContext<'_>,
     at: Millis,
 ) -> Result<(), StoreError> {
-    let ending = occasion.ending.map(|ending| ending.row);
-    if occasion.beginning.or(ending).is_none() {
+    let ending = context.ending.map(|ending| ending.row);
+    if context.beginning.or(ending).is_none() {
         return Ok(());
     }
     let may_be_lost = |path: &ProjectPath| {
-        let begins = occasion.beginning.and_then(|row| occasion.calls.get(row));
+        let begins = context.beginning.and_then(|row| context.calls.get(row));
         begins.is_some_and(|live| live.could_change(path))
     };
-    let has_failed = |row: &i64| occasion.limits.get(row) == Some(&OwnershipLimit::PredictedOnly);
-    let ended = ending.filter(|row| !has_failed(row)).and_then(|row| occasion.calls.get(row));
-    let is_other = |live: &&LiveCall| ![occasion.beginning, ending].contains(&Some(live.call.row));
-    let writing: Vec<_> = occasion.calls.open_edits(at).filter(is_other).collect();
+    let has_failed = |row: &i64| context.limits.get(row) == Some(&OwnershipLimit::PredictedOnly);
+    let ended = ending.filter(|row| !has_failed(row)).and_then(|row| context.calls.get(row));
+    let is_other = |live: &&LiveCall| ![context.beginning, ending].contains(&Some(live.call.row));
+    let writing: Vec<_> = context.calls.open_edits(at).filter(is_other).collect();
     for seen in std::mem::take(&mut observation.changes) {
-        let aims = |live: &&LiveCall| live.targets_path(&seen.path);
-        let writing: Vec<_> = writing.iter().copied().filter(aims).collect();
-        let is_kept = writing.is_empty() || may_be_lost(&seen.path);
-        if is_kept || !is_partial(batch, &writing, ended, &seen)? {
+        let targets = |live: &&LiveCall| live.targets_path(&seen.path);
+        let writing: Vec<_> = writing.iter().copied().filter(targets).collect();
+        let stays = writing.is_empty() || may_be_lost(&seen.path);
+        if stays || !is_partial(batch, &writing, ended, &seen)? {
             observation.changes.push(seen);
             continue;
         }

@@ -18,7 +18,7 @@ use crate::journal::record_entry;
 use crate::project::{INITIALISED_AT_KEY, Project};
 use crate::scan::context::ScanContext;
 use crate::scan::refresh::RefreshOutcome;
-use crate::scan::request::ScanTrigger;
+use crate::scan::request::{ScanStart, ScanTrigger};
 
 /// Timeout after which agents have given up on a tool.
 const AGENT_TOOL_TIMEOUT: Millis = 10 * 60 * 1000;
@@ -28,6 +28,14 @@ struct StateBeforeReconcile {
     seq: u64,
     last_event_at: Option<Millis>,
     gaps: HashSet<(ProjectPath, GapReason)>,
+}
+
+/// What reconciling found, beside changes and gaps.
+#[derive(Clone, Copy)]
+struct ReconcileCounts {
+    /// Files that became visible.
+    baseline: usize,
+    closed_calls: usize,
 }
 
 impl Project {
@@ -47,7 +55,7 @@ impl Project {
         self.drain_spool(at)?;
         let mut batch = self.store().batch()?;
         let calls = LiveCalls::load(self, &batch, at)?;
-        let mut occasion = ScanContext::without_event(self, &batch, &calls)?;
+        let mut context = ScanContext::without_event(self, &batch, &calls)?;
         let lost: Vec<_> =
             calls.live.iter().filter(|live| is_abandoned(&batch, live, at)).collect();
         for live in &lost {
@@ -57,17 +65,19 @@ impl Project {
             } else {
                 OwnershipLimit::Between(begin, begin + AGENT_TOOL_TIMEOUT)
             };
-            occasion.limits.entry(live.call.row).or_insert(limit);
+            context.limits.entry(live.call.row).or_insert(limit);
         }
-        let (why, progress) = (ScanTrigger::Reconcile, &mut |_, _| {});
-        let sight = self.refresh_into(&mut batch, &mut occasion, why, at, progress)?;
+        let start = ScanStart { trigger: ScanTrigger::Reconcile, at };
+        let scan = self.refresh_into(&mut batch, &mut context, start, &mut |_, _| {})?;
         for live in &lost {
             let seq = batch.next_seq();
             batch.close_call(live.call.row, CallState::Abandoned, None, seq, at)?;
         }
-        record_reconciled(&batch, &before, (sight.observation.baseline.len(), lost.len()), at)?;
+        let counts =
+            ReconcileCounts { baseline: scan.observation.baseline.len(), closed_calls: lost.len() };
+        record_reconciled(&batch, &before, counts, at)?;
         batch.commit()?;
-        Ok(self.finish_refresh(sight, why, at))
+        Ok(self.finish_refresh(scan, start))
     }
 }
 
@@ -86,13 +96,14 @@ fn open_gaps(store: &retake_store::Store) -> Result<HashSet<(ProjectPath, GapRea
 fn record_reconciled(
     batch: &Batch<'_>,
     before: &StateBeforeReconcile,
-    (baseline, lost): (usize, usize),
+    counts: ReconcileCounts,
     at: Millis,
 ) -> Result<(), StoreError> {
+    let ReconcileCounts { baseline, closed_calls } = counts;
     let filter = ChangeFilter { after: Some(before.seq), ..ChangeFilter::default() };
     let changes = batch.changes(&filter)?;
     let gaps = open_gaps(batch)?.difference(&before.gaps).count();
-    if changes.is_empty() && baseline + lost + gaps == 0 {
+    if changes.is_empty() && baseline + closed_calls + gaps == 0 {
         return Ok(());
     }
     let mut actors: BTreeMap<String, usize> = BTreeMap::new();
@@ -103,7 +114,7 @@ fn record_reconciled(
     let open: Vec<_> = dialogs.map(|dialog| dialog.id.0).collect();
     let body = json!({
         "changes": changes.len(), "actors": actors, "baseline": baseline, "gaps": gaps,
-        "calls_closed": lost, "open_dialogs": open, "last_event_at": before.last_event_at,
+        "calls_closed": closed_calls, "open_dialogs": open, "last_event_at": before.last_event_at,
     });
     record_entry(batch, batch.next_stamp(at), JournalKind::Reconciled, None, body)
 }

@@ -13,7 +13,7 @@ use retake_workspace::{IgnoreRules, IgnoredName, git};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::attribution::rename::AttributedStep;
+use crate::attribution::rules::AttributedStep;
 use crate::calls::live_calls::LiveCalls;
 use crate::error::RecordError;
 use crate::freshness::{ignore_row_damage, record_stale_agents, record_untargeted};
@@ -68,13 +68,13 @@ pub struct RefreshOutcome {
 
 impl RefreshOutcome {
     fn new(changes: Vec<Change>, observation: &Observation, due: Option<Millis>) -> Self {
-        let left_out = &observation.ignored_summary;
+        let summary = &observation.ignored_summary;
         Self {
             changes,
-            ignored: left_out.ignored.clone(),
-            ignored_count: left_out.ignored_count,
-            scratch: left_out.scratch,
-            nested_repositories: left_out.nested_repositories.clone(),
+            ignored: summary.ignored.clone(),
+            ignored_count: summary.ignored_count,
+            scratch: summary.scratch,
+            nested_repositories: summary.nested_repositories.clone(),
             baseline: observation.baseline.len(),
             whole: observation.is_full,
             postponed: false,
@@ -100,10 +100,10 @@ impl Project {
             self.drain_spool(at)?;
             return Ok(self.refresh_locked(ScanTrigger::Requested, at, progress)?);
         }
-        let looked = self.refresh_locked(ScanTrigger::Requested, at, progress)?;
+        let outcome = self.refresh_locked(ScanTrigger::Requested, at, progress)?;
         self.record_late_baseline(at)?;
         self.drain_spool(at)?;
-        Ok(looked)
+        Ok(outcome)
     }
 
     /// Like [`Project::refresh_with_progress`], but always walks everything, whatever the watcher's hint: the
@@ -138,13 +138,13 @@ impl Project {
 
     fn git_is_busy(&self, at: Millis) -> bool {
         let Some(top) = git::toplevel(self.root()) else { return false };
-        let underway = git::read_activity(&top);
+        let activity = git::read_activity(&top);
         // A time in the future is as little current as one that is long past.
         let within = |time: Option<Millis>, limit: Millis| {
             time.is_some_and(|time| at.saturating_sub(time).abs() < limit)
         };
-        within(underway.locked_at, STALE_GIT_LOCK_AGE)
-            || within(underway.rebased_at, REBASE_STEP_TIMEOUT)
+        within(activity.locked_at, STALE_GIT_LOCK_AGE)
+            || within(activity.rebased_at, REBASE_STEP_TIMEOUT)
     }
 
     /// Drains the spool and scans everything; the caller holds the lock.
@@ -165,34 +165,34 @@ impl Project {
     /// Scans everything; the caller holds the lock.
     pub(crate) fn refresh_locked(
         &self,
-        why: ScanTrigger,
+        trigger: ScanTrigger,
         at: Millis,
         progress: ScanProgress<'_>,
     ) -> Result<RefreshOutcome, StoreError> {
+        let start = ScanStart { trigger, at };
         let mut batch = self.store().batch()?;
         let calls = LiveCalls::load(self, &batch, at)?;
-        let mut occasion = ScanContext::without_event(self, &batch, &calls)?;
-        let sight = self.refresh_into(&mut batch, &mut occasion, why, at, progress)?;
+        let mut context = ScanContext::without_event(self, &batch, &calls)?;
+        let scan = self.refresh_into(&mut batch, &mut context, start, progress)?;
         batch.commit()?;
-        Ok(self.finish_refresh(sight, why, at))
+        Ok(self.finish_refresh(scan, start))
     }
 
     /// Scans outside of any event, and puts the findings into the batch.
     pub(crate) fn refresh_into(
         &self,
         batch: &mut Batch<'_>,
-        occasion: &mut ScanContext<'_>,
-        why: ScanTrigger,
-        at: Millis,
+        context: &mut ScanContext<'_>,
+        start: ScanStart,
         progress: ScanProgress<'_>,
     ) -> Result<UncommittedScan<'_>, StoreError> {
         let no_rows =
             &mut |_: &Batch<'_>, _: &Observation, _: &ScanContext<'_>| Ok(CallRowMap::new());
-        let sight = self.scan(batch, occasion, ScanStart { why, at }, progress, no_rows)?;
-        if occasion.request.first {
-            batch.set_meta(INITIALISED_AT_KEY, &at.to_be_bytes())?;
+        let scan = self.scan(batch, context, start, progress, no_rows)?;
+        if context.request.first {
+            batch.set_meta(INITIALISED_AT_KEY, &start.at.to_be_bytes())?;
         }
-        Ok(sight)
+        Ok(scan)
     }
 
     /// Scans exactly these paths, even if rules hide them; the caller holds the lock.
@@ -224,18 +224,13 @@ impl Project {
         at: Millis,
     ) -> Result<RefreshOutcome, StoreError> {
         let calls = LiveCalls::load(self, &batch, at)?;
-        let mut occasion = ScanContext::without_event(self, &batch, &calls)?;
-        (occasion.request.scope, occasion.request.always_scanned) =
-            (ScanScope::Paths(paths), named);
-        let sight = self.refresh_into(
-            &mut batch,
-            &mut occasion,
-            ScanTrigger::Requested,
-            at,
-            &mut |_, _| {},
-        )?;
+        let mut context = ScanContext::without_event(self, &batch, &calls)?;
+        context.request.scope = ScanScope::Paths(paths);
+        context.request.always_scanned = named;
+        let start = ScanStart { trigger: ScanTrigger::Requested, at };
+        let scan = self.refresh_into(&mut batch, &mut context, start, &mut |_, _| {})?;
         batch.commit()?;
-        Ok(self.finish_refresh(sight, ScanTrigger::Requested, at))
+        Ok(self.finish_refresh(scan, start))
     }
 
     /// Observes, attributes, and writes the findings into the batch.
@@ -245,50 +240,51 @@ impl Project {
     pub(crate) fn scan(
         &self,
         batch: &mut Batch<'_>,
-        occasion: &mut ScanContext<'_>,
-        ScanStart { why, at }: ScanStart,
+        context: &mut ScanContext<'_>,
+        start: ScanStart,
         progress: ScanProgress<'_>,
         before_rows: BeforeRowsHook<'_>,
     ) -> Result<UncommittedScan<'_>, StoreError> {
-        let waiting = self.deferral_mode(batch, why)?;
-        if why == ScanTrigger::Watcher {
-            let mut paths: BTreeSet<_> = occasion.calls.paths_being_edited(at).collect();
-            if waiting == DeferralMode::DueOnly {
+        let ScanStart { trigger, at } = start;
+        let deferral = self.deferral_mode(batch, trigger)?;
+        if trigger == ScanTrigger::Watcher {
+            let mut paths: BTreeSet<_> = context.calls.paths_being_edited(at).collect();
+            if deferral == DeferralMode::DueOnly {
                 paths.extend(self.deferred_paths(at));
             }
-            occasion.request.deferred =
-                DeferredPaths { paths, scratch_of: Some((occasion.calls, at)) };
+            context.request.deferred =
+                DeferredPaths { paths, scratch_of: Some((context.calls, at)) };
         }
-        let glance = self.take_hint(&occasion.request.scope, (why, waiting), at);
-        let hint = glance.as_ref().and_then(HintGuard::hint);
-        if glance.is_some() {
-            occasion.request.moved_ignored = self.moved_ignored();
+        let guard = self.take_hint(&context.request.scope, start, deferral);
+        let hint = guard.as_ref().and_then(HintGuard::hint);
+        if guard.is_some() {
+            context.request.moved_ignored = self.moved_ignored();
         }
-        let mut observation = observe(batch, &occasion.request, hint, progress)?;
-        occasion.check_deadline(self.now());
-        partial_writes::defer_partial_writes(batch, &mut observation, occasion, at)?;
-        let (steps, git) = self.attribute(batch, &observation, occasion)?;
-        observation.gaps.append(&mut occasion.gaps);
-        observation.gaps.extend(late_call_gaps(&steps, occasion));
-        observation.gaps.extend(self.deleted_ignored_gaps(&observation, occasion));
-        observation.gaps.extend(outside_rules_gap(&observation, occasion));
-        let rows = before_rows(batch, &observation, occasion)?;
+        let mut observation = observe(batch, &context.request, hint, progress)?;
+        context.check_deadline(self.now());
+        partial_writes::defer_partial_writes(batch, &mut observation, context, at)?;
+        let (steps, git) = self.attribute(batch, &observation, context)?;
+        observation.gaps.append(&mut context.gaps);
+        observation.gaps.extend(late_call_gaps(&steps, context));
+        observation.gaps.extend(self.deleted_ignored_gaps(&observation, context));
+        observation.gaps.extend(outside_rules_gap(&observation, context));
+        let rows = before_rows(batch, &observation, context)?;
         let changes = record_scan(batch, &mut observation, &steps, &rows, &git.actions, at)?;
         record_outside_rules(batch, &observation, at)?;
         self.save_deleted_hidden(batch, &observation, &changes)?;
         let freshness = &self.settings().freshness;
-        ignore_row_damage(record_untargeted(batch, occasion.calls, &changes))?;
+        ignore_row_damage(record_untargeted(batch, context.calls, &changes))?;
         ignore_row_damage(record_stale_agents(batch, &changes, freshness, at))?;
-        Ok(UncommittedScan { hint: glance, observation, changes })
+        Ok(UncommittedScan { hint: guard, observation, changes })
     }
 
     /// Gaps for ignored names that disappeared while a call was open, and that are not on record.
     fn deleted_ignored_gaps(
         &self,
         observation: &Observation,
-        occasion: &ScanContext<'_>,
+        context: &ScanContext<'_>,
     ) -> Vec<Gap> {
-        let open = occasion.calls.live.iter().filter(|live| occasion.may_have_changed_files(live));
+        let open = context.calls.live.iter().filter(|live| context.may_have_changed_files(live));
         let open: Vec<_> = open.collect();
         let Some(call) = open.first() else { return Vec::new() };
         let detail =
@@ -319,37 +315,31 @@ impl Project {
             return Ok(());
         }
         let moved: HashSet<_> = changes.iter().map(|change| &change.path).collect();
-        let mut taken: Vec<_> =
+        let mut deleted: Vec<_> =
             before.iter().filter(|path| !moved.contains(path)).cloned().collect();
         if !gone.is_empty() {
-            taken.extend(match &observation.new_rules {
+            deleted.extend(match &observation.new_rules {
                 Some(sources) => IgnoreRules::new(sources.clone()).hidden_files(gone),
                 None => load_last_rules(self, batch)?.hidden_files(gone),
             });
         }
-        if taken == before { Ok(()) } else { state::save_deleted_hidden(batch, &taken) }
+        if deleted == before { Ok(()) } else { state::save_deleted_hidden(batch, &deleted) }
     }
 
     /// Returns the outcome of a scan, once its batch is committed.
     pub(crate) fn finish_refresh(
         &self,
-        mut sight: UncommittedScan<'_>,
-        why: ScanTrigger,
-        at: Millis,
+        mut scan: UncommittedScan<'_>,
+        start: ScanStart,
     ) -> RefreshOutcome {
-        self.scan_committed(&mut sight, why, at);
-        RefreshOutcome::new(sight.changes, &sight.observation, self.next_deferred_due())
+        self.scan_committed(&mut scan, start);
+        RefreshOutcome::new(scan.changes, &scan.observation, self.next_deferred_due())
     }
 
     /// Called after the batch of a scan is committed: its findings are kept for the next.
-    pub(crate) fn scan_committed(
-        &self,
-        sight: &mut UncommittedScan<'_>,
-        why: ScanTrigger,
-        at: Millis,
-    ) {
-        let glance = sight.hint.take();
-        self.consume_hint(glance, &sight.observation, (&sight.changes, why), at);
+    pub(crate) fn scan_committed(&self, scan: &mut UncommittedScan<'_>, start: ScanStart) {
+        let hint = scan.hint.take();
+        self.consume_hint(hint, &scan.observation, &scan.changes, start);
     }
 }
 
@@ -359,14 +349,14 @@ pub(crate) type BeforeRowsHook<'a> =
 
 /// Gaps for changes in a call that began before its scan was done: the person may have saved the
 /// file just before.
-fn late_call_gaps(steps: &[AttributedStep], occasion: &ScanContext<'_>) -> Vec<Gap> {
+fn late_call_gaps(steps: &[AttributedStep], context: &ScanContext<'_>) -> Vec<Gap> {
     let is_late = |step: &&AttributedStep| {
         step.by.confidence != Confidence::Certain
-            && step.by.calls.iter().any(|row| occasion.late_calls.contains(row))
+            && step.by.calls.iter().any(|row| context.late_calls.contains(row))
     };
     let command = |step: &AttributedStep| {
-        let row = step.by.calls.iter().find(|row| occasion.late_calls.contains(row))?;
-        Some(occasion.calls.get(*row)?.describe())
+        let row = step.by.calls.iter().find(|row| context.late_calls.contains(row))?;
+        Some(context.calls.get(*row)?.describe())
     };
     let late: Vec<_> = steps.iter().filter(is_late).collect();
     let gap = |step: &&AttributedStep| {
@@ -383,8 +373,8 @@ fn late_call_gaps(steps: &[AttributedStep], occasion: &ScanContext<'_>) -> Vec<G
 }
 
 /// Gap for rules outside of the tree that changed while a call was open, with the names they hide.
-fn outside_rules_gap(observation: &Observation, occasion: &ScanContext<'_>) -> Option<Gap> {
-    let call = occasion.calls.live.iter().find(|live| occasion.may_have_changed_files(live))?;
+fn outside_rules_gap(observation: &Observation, context: &ScanContext<'_>) -> Option<Gap> {
+    let call = context.calls.live.iter().find(|live| context.may_have_changed_files(live))?;
     let (old, new) = (observation.old_rules.as_ref()?, observation.new_rules.as_ref()?);
     // A rule that hides nothing yet may hide a later file.
     let rules = |text: &[u8]| -> HashSet<Vec<u8>> {

@@ -34,7 +34,7 @@ pub(crate) struct IgnoredSummary {
 /// Trigger and time of a scan.
 #[derive(Clone, Copy)]
 pub(crate) struct ScanStart {
-    pub(crate) why: ScanTrigger,
+    pub(crate) trigger: ScanTrigger,
     pub(crate) at: Millis,
 }
 
@@ -77,9 +77,9 @@ pub(crate) struct ScanRequest<'a> {
     pub(crate) stamp: PathBuf,
     /// Set if that file is on the project's device.
     pub(crate) same_device: bool,
-    /// Set if a full scan leaves a `View` for narrower ones.
+    /// Set if a full scan leaves a snapshot for narrower ones.
     pub(crate) watched: bool,
-    /// The `View` of the last full scan.
+    /// The snapshot of the last full scan.
     pub(crate) snapshot: Option<Arc<FullScanSnapshot>>,
     pub(crate) deferred: DeferredPaths<'a>,
     /// Set if calls are open that began at an earlier scan: they are judged by the rules at their

@@ -4,16 +4,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{
-    Actor, Change, ChangeId, ChangeStatus, Gap, GapReason, JournalKind, Millis, PathState,
-};
-use retake_store::{Batch, JournalEvent, ManifestState, NewChange, StoreError};
+use retake_model::{Actor, Change, Gap, GapReason, JournalKind, Millis};
+use retake_store::{Batch, StoreError};
 use retake_workspace::git::GitState;
 use serde_json::json;
 
-use crate::attribution::rename::AttributedStep;
+use crate::attribution::rules::{AttributedStep, Attribution};
 use crate::content::comparable::line_changes_between;
 use crate::journal::record_entry;
+use crate::scan::change_row::{FileStep, record_change_event, record_file_step};
 use crate::scan::observation::Observation;
 use crate::scan::{stat_cache, state};
 
@@ -66,10 +65,10 @@ pub(crate) fn record_scan(
         state::save_tracked_hidden(batch, paths)?;
         state::save_index_digest(batch, *digest)?;
     }
-    if let Some(look) = &observation.git
-        && observation.old_git.as_ref() != Some(look)
+    if let Some(state) = &observation.git
+        && observation.old_git.as_ref() != Some(state)
     {
-        state::save_git_state(batch, look)?;
+        state::save_git_state(batch, state)?;
     }
     Ok(changes)
 }
@@ -82,45 +81,19 @@ fn record_step(
     at: Millis,
 ) -> Result<Change, StoreError> {
     let seen = &step.seen;
-    let calls: Vec<i64> =
-        step.by.calls.iter().map(|row| rows.get(row).copied().unwrap_or(*row)).collect();
-    let change = Change {
-        id: ChangeId(batch.next_seq()),
-        at,
-        actor: step.by.actor,
-        confidence: step.by.confidence,
-        dialog: step.by.dialog.clone(),
-        agent: step.by.agent.clone(),
-        kind: None,
-        call: None,
-        tool: None,
-        candidates: Vec::new(),
-        path: seen.path.clone(),
-        old_path: step.from.as_ref().map(|from| from.path.clone()),
+    let on_record = |row: &i64| rows.get(row).copied().unwrap_or(*row);
+    let by =
+        Attribution { calls: step.by.calls.iter().map(on_record).collect(), ..step.by.clone() };
+    let file_step = FileStep {
+        path: &seen.path,
+        old_path: step.from.as_ref().map(|from| &from.path),
         change_type: step.change_type(),
-        method: step.by.method,
         before: step.before(),
         after: seen.after,
         lines: line_changes_between(batch, &step.before(), &seen.after)?,
-        status: ChangeStatus::Pending,
-        joins: step.by.joins,
-        turn: step.by.turn,
-        message_index: None,
-        approved: None,
-        made_by: step.by.made_by,
+        stat: seen.stat.and_then(|stat| observation.trusted_stat(&stat)),
     };
-    batch.put_change(&NewChange { change: &change, calls: &calls })?;
-    if let Some(from) = &step.from {
-        batch.remove_manifest(&from.path)?;
-    }
-    match (seen.after, seen.stat) {
-        (PathState::Absent, _) => batch.remove_manifest(&seen.path)?,
-        (PathState::Unknown, _) => batch.set_manifest(&seen.path, &ManifestState::Unknown, None)?,
-        (PathState::Known(state), stat) => {
-            let stat = stat.and_then(|stat| observation.trusted_stat(&stat));
-            batch.set_manifest(&seen.path, &ManifestState::Known(state), stat.as_ref())?;
-        }
-    }
+    let change = record_file_step(batch, file_step, &by, at)?;
     // Read back, so that the returned change equals the recorded one.
     let change = batch
         .change(change.id)?
@@ -129,20 +102,6 @@ fn record_step(
         record_change_event(batch, &change)?;
     }
     Ok(change)
-}
-
-/// Records one event for each change, exactly once (W-19): they share their `seq`.
-pub(crate) fn record_change_event(batch: &Batch<'_>, change: &Change) -> Result<(), StoreError> {
-    batch.put_event(&JournalEvent {
-        seq: change.id.0,
-        at: change.at,
-        kind: JournalKind::FileChanged,
-        dialog: change.dialog.clone(),
-        agent: change.agent.clone(),
-        call: change.call.clone(),
-        change: Some(change.id),
-        body: json!({}),
-    })
 }
 
 /// Records one event for all changes that git made.
@@ -164,10 +123,10 @@ fn record_git_event(
 }
 
 /// Describes git's position: the branch, else the commit.
-fn describe_git_position(look: Option<&GitState>) -> Option<String> {
-    let look = look?;
-    let branch = look.branch().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
-    branch.map(ToOwned::to_owned).or_else(|| look.commit().map(|commit| commit.to_string()))
+fn describe_git_position(state: Option<&GitState>) -> Option<String> {
+    let state = state?;
+    let branch = state.branch().map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
+    branch.map(ToOwned::to_owned).or_else(|| state.commit().map(|commit| commit.to_string()))
 }
 
 fn record_baseline(
@@ -194,14 +153,15 @@ pub(crate) fn is_lasting(reason: GapReason) -> bool {
 
 /// Closes gaps that a scan did not meet again, if it would have met them, and opens new ones.
 fn record_gaps(batch: &Batch<'_>, observation: &Observation, at: Millis) -> Result<(), StoreError> {
-    let lasting = |gap: &Gap, since: Millis| {
+    let is_shown = |gap: &Gap, since: Millis| {
         is_lasting(gap.reason) && at.saturating_sub(since) < LASTING_GAP_TTL
     };
     let mut closed = 0;
     if observation.all_gaps {
-        let met: HashSet<_> = observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
+        let found_again: HashSet<_> =
+            observation.gaps.iter().map(|gap| (&gap.path, gap.reason)).collect();
         for (gap, since) in batch.gaps()? {
-            if !met.contains(&(&gap.path, gap.reason)) && !lasting(&gap, since) {
+            if !found_again.contains(&(&gap.path, gap.reason)) && !is_shown(&gap, since) {
                 batch.remove_gap(&gap)?;
                 closed += 1;
             }

@@ -61,7 +61,7 @@ mod tests {
         let retake = Retake::new(temp.path().join("home"));
         let initialised = retake.init(&root, InitOptions::default(), 1, &mut |_, _| {}).unwrap();
         let project = initialised.project;
-        let looks = || state::load_last_scan_number(project.store()).unwrap();
+        let scans = || state::load_last_scan_number(project.store()).unwrap();
         let record = |number, arrival| {
             let lock = retake_store::FileLock::acquire(project.folder(), std::time::Duration::ZERO);
             let results = project.record_locked(&[begin(number)], arrival);
@@ -72,14 +72,14 @@ mod tests {
         let arrivals: Vec<_> = (2..18).map(|number| (number, project.scan_ticket())).collect();
         let (first, others) = arrivals.split_first().unwrap();
         record(first.0, first.1);
-        let before = looks();
+        let before = scans();
         for (number, arrival) in others {
             record(*number, *arrival);
         }
-        assert_eq!(looks(), before, "it served all of them");
+        assert_eq!(scans(), before, "it served all of them");
         record(18, project.scan_ticket());
-        assert_eq!(looks(), before + 1, "one that comes later has a look of its own");
+        assert_eq!(scans(), before + 1, "one that comes later has a scan of its own");
         record(19, None);
-        assert_eq!(looks(), before + 2, "and so has one of which nobody knows when it came");
+        assert_eq!(scans(), before + 2, "and so has one without a ticket");
     }
 }

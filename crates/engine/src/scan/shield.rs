@@ -13,7 +13,8 @@ use retake_model::{Gap, GapReason, ProjectPath};
 use retake_store::Batch;
 use retake_workspace::{FileStat, IgnoreRules, ListingFilter, Workspace};
 
-use crate::calls::open_call::{LiveCall, PathScope};
+use crate::calls::open_call::LiveCall;
+use crate::calls::targets::PathScope;
 use crate::resolve_path::link_target;
 use crate::settings::ShieldSettings;
 use crate::shell::{CommandTarget, DangerMatcher};

@@ -50,16 +50,16 @@ pub(crate) struct RecalledStats {
 impl RecalledStats {
     /// Loads the stats of every path.
     pub(crate) fn load(batch: &Batch<'_>) -> Result<Self, StoreError> {
-        let Some(kept) = LoadedStatCache::load(batch)? else {
+        let Some(cache) = LoadedStatCache::load(batch)? else {
             let paths = batch.tracked_paths()?.into_iter().map(|path| (path, None));
             return Ok(Self { known: StatCache::new(paths), cache: None, touched: 0 });
         };
         let touched = batch.touched()?;
-        let mut known = kept.known.clone();
+        let mut known = cache.known.clone();
         for (path, now) in &touched {
-            apply_touched(&mut known, (path, *now));
+            apply_touched(&mut known, path, *now);
         }
-        Ok(Self { known, cache: Some(kept), touched: touched.len() })
+        Ok(Self { known, cache: Some(cache), touched: touched.len() })
     }
 
     /// Returns true if renewing the stat cache pays off, given this many more touched paths.
@@ -68,7 +68,7 @@ impl RecalledStats {
     }
 }
 
-fn apply_touched(known: &mut StatCache, (path, now): (&ProjectPath, TouchedState)) {
+fn apply_touched(known: &mut StatCache, path: &ProjectPath, now: TouchedState) {
     match now {
         TouchedState::Gone => known.remove(path),
         TouchedState::There(stat) => known.insert(path, stat.map(stat_of)),
@@ -82,15 +82,15 @@ pub(crate) fn renew_stat_cache(
 ) -> Result<(), StoreError> {
     let Some(recalled) = &mut observation.recalled else { return Ok(()) };
     for (path, now) in batch.take_touched() {
-        apply_touched(&mut recalled.known, (&path, now));
+        apply_touched(&mut recalled.known, &path, now);
     }
     let bytes = recalled.known.to_bytes();
     let name = batch.put_stat_cache(&bytes)?;
     recalled.touched = 0;
     recalled.cache =
         name.and_then(|name| Some(LoadedStatCache { name, known: StatCache::from_bytes(bytes)? }));
-    if let Some(view) = &mut observation.snapshot {
-        Arc::make_mut(view).stat_cache.clone_from(&recalled.cache);
+    if let Some(snapshot) = &mut observation.snapshot {
+        Arc::make_mut(snapshot).stat_cache.clone_from(&recalled.cache);
     }
     Ok(())
 }
@@ -100,14 +100,14 @@ pub(crate) fn renew_stat_cache(
 pub(crate) fn known_stats(
     batch: &Batch<'_>,
     entries: &[ManifestEntry],
-    kept: Option<&LoadedStatCache>,
+    cache: Option<&LoadedStatCache>,
 ) -> Result<StatCache, StoreError> {
     let name = batch.stat_cache_id()?;
-    let kept = kept.filter(|kept| Some(kept.name) == name);
+    let cache = cache.filter(|cache| Some(cache.name) == name);
     let stat = |entry: &ManifestEntry| match entry.touched {
         Some(TouchedState::There(stat)) => stat.map(stat_of),
         Some(TouchedState::Gone) => None,
-        None => kept.and_then(|kept| kept.known.stat(&entry.path)),
+        None => cache.and_then(|cache| cache.known.stat(&entry.path)),
     };
     Ok(StatCache::new(entries.iter().map(|entry| (entry.path.clone(), stat(entry)))))
 }
@@ -118,8 +118,8 @@ pub(crate) fn last_read_inode(
     path: &ProjectPath,
 ) -> Result<Option<u64>, StoreError> {
     let Some(entry) = batch.manifest_entry(path)? else { return Ok(None) };
-    let kept = if entry.touched.is_none() { LoadedStatCache::load(batch)? } else { None };
-    Ok(known_stats(batch, &[entry], kept.as_ref())?.stat(path).map(|stat| stat.inode))
+    let cache = if entry.touched.is_none() { LoadedStatCache::load(batch)? } else { None };
+    Ok(known_stats(batch, &[entry], cache.as_ref())?.stat(path).map(|stat| stat.inode))
 }
 
 fn stat_of(row: StatRow) -> FileStat {

@@ -174,6 +174,6 @@ pub(crate) fn load_git_state(store: &Store) -> Result<Option<GitState>, StoreErr
 }
 
 /// Stores git's state.
-pub(crate) fn save_git_state(batch: &Batch<'_>, look: &GitState) -> Result<(), StoreError> {
-    batch.set_meta(GIT_STATE_KEY, &look.to_bytes())
+pub(crate) fn save_git_state(batch: &Batch<'_>, state: &GitState) -> Result<(), StoreError> {
+    batch.set_meta(GIT_STATE_KEY, &state.to_bytes())
 }

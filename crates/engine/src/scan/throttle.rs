@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use retake_model::{Actor, Change, Millis, ProjectPath};
 
-use crate::scan::request::ScanTrigger;
+use crate::scan::request::{ScanStart, ScanTrigger};
 
 /// Minimum time between two versions of a path that only the watcher saw.
 const VERSION_INTERVAL: Millis = 60_000;
@@ -55,35 +55,39 @@ impl VersionThrottle {
 
     /// Time at which the first deferred path is due.
     pub(crate) fn next_due(&self) -> Option<Millis> {
-        let due = |path| self.recent.get(path).map_or(0, |(kept, _)| kept + VERSION_INTERVAL);
+        let due =
+            |path| self.recent.get(path).map_or(0, |(recorded, _)| recorded + VERSION_INTERVAL);
         self.pending.iter().map(due).min()
     }
 
     fn is_due(&self, path: &ProjectPath, at: Millis) -> bool {
         // A clock that was set back must not defer anything for long.
-        !self.recent.get(path).is_some_and(|(kept, _)| (0..VERSION_INTERVAL).contains(&(at - kept)))
+        let is_recent =
+            |(recorded, _): &(Millis, Actor)| (0..VERSION_INTERVAL).contains(&(at - recorded));
+        !self.recent.get(path).is_some_and(is_recent)
     }
 
     /// Updates the state after a committed scan with these changes and deferred paths; one of
     /// single paths leaves the deferred ones alone.
     pub(crate) fn update(
         &mut self,
-        (waiting, why): (Option<DeferralMode>, ScanTrigger),
+        deferral: Option<DeferralMode>,
+        start: ScanStart,
         changes: &[Change],
-        spared: &[ProjectPath],
-        at: Millis,
+        deferred: &[ProjectPath],
     ) {
-        match waiting {
+        let ScanStart { trigger, at } = start;
+        match deferral {
             None => {}
             Some(DeferralMode::Flush) => self.pending.clear(),
             Some(DeferralMode::DueOnly) => {
-                let waits_on = |path: &&ProjectPath| !self.is_due(path, at);
-                self.pending = self.pending.iter().filter(waits_on).cloned().collect();
+                let stays = |path: &&ProjectPath| !self.is_due(path, at);
+                self.pending = self.pending.iter().filter(stays).cloned().collect();
             }
         }
-        self.pending.extend(spared.iter().cloned());
+        self.pending.extend(deferred.iter().cloned());
         for change in changes {
-            match (why, change.actor) {
+            match (trigger, change.actor) {
                 (ScanTrigger::Watcher, Actor::User | Actor::Agent) if change.after.is_absent() => {}
                 (ScanTrigger::Watcher, Actor::User | Actor::Agent) => {
                     self.recent.insert(change.path.clone(), (at, change.actor));
@@ -94,8 +98,8 @@ impl VersionThrottle {
             }
         }
         // A tool ended, say: later changes are not the rest of what an agent was writing.
-        let goes_on = |actor| why == ScanTrigger::Watcher || actor != Actor::Agent;
-        let is_recent = |kept: Millis| (0..VERSION_INTERVAL).contains(&(at - kept));
-        self.recent.retain(|_, (kept, actor)| is_recent(*kept) && goes_on(*actor));
+        let goes_on = |actor| trigger == ScanTrigger::Watcher || actor != Actor::Agent;
+        let is_recent = |recorded: Millis| (0..VERSION_INTERVAL).contains(&(at - recorded));
+        self.recent.retain(|_, (recorded, actor)| is_recent(*recorded) && goes_on(*actor));
     }
 }

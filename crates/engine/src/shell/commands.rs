@@ -1,4 +1,4 @@
-//! Simple commands: words, redirections, assignments, and the table of known commands.
+//! Simple commands: words, redirections, and the table of known commands.
 //!
 //! A command is in the table of handlers, is a function of the same text, or adds no targets: it
 //! only reads, or is a program about which the text says no more.
@@ -6,14 +6,13 @@
 use std::rc::Rc;
 
 use brush_parser::ast::{
-    Assignment, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem, IoFileRedirectKind,
-    IoFileRedirectTarget, IoRedirect, SimpleCommand,
+    CommandPrefixOrSuffixItem, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, SimpleCommand,
 };
 
-use super::state::{VariableValue, WorkingFolder};
+use super::state::WorkingFolder;
 use super::walk::ScriptWalker;
 use super::word::{self, ShellWord};
-use super::{TargetEffect, danger, files, find, git, quote, reads, script, wrappers};
+use super::{TargetEffect, danger, files, find, git, quote, reads, script, variables, wrappers};
 
 /// One simple command, ready to be looked up.
 pub(super) struct ShellCall {
@@ -31,9 +30,9 @@ pub(super) type CommandHandler = fn(&mut ScriptWalker, &ShellCall);
 const HANDLERS: &[(&str, CommandHandler)] = &[
     ("cd chdir pushd", wrappers::cd),
     ("popd", wrappers::popd),
-    ("export declare typeset local readonly", declare),
-    ("unset read mapfile readarray getopts let", forget_variables),
-    ("printf", printf),
+    ("export declare typeset local readonly", variables::declare),
+    ("unset read mapfile readarray getopts let", variables::forget_variables),
+    ("printf", variables::printf),
     ("eval", wrappers::eval),
     ("trap", wrappers::trap),
     ("bash sh zsh dash ksh ash", wrappers::shell),
@@ -82,7 +81,7 @@ pub(super) fn walk_simple(walker: &mut ScriptWalker, command: &SimpleCommand) {
     for item in prefix {
         match item {
             CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => {
-                assign(walker, assignment, command.word_or_name.is_none());
+                variables::assign(walker, assignment, command.word_or_name.is_none());
             }
             other => item_words(walker, other, &mut words, &mut stdin),
         }
@@ -139,7 +138,7 @@ fn dispatch(
         let redirects = body.1.iter().flat_map(|list| &list.0);
         let elsewhere = redirects.clone().any(reads::diverts);
         redirects.for_each(|redirect| drop(self::redirect(walker, redirect)));
-        set_positional(walker, &args);
+        variables::set_positional(walker, &args);
         return walker.nested(|walker| {
             if elsewhere {
                 walker.walk_unseen(|walker| walker.compound(&body.0));
@@ -347,108 +346,4 @@ fn output(walker: &mut ScriptWalker, text: &str, what: TargetEffect) {
     let word = walker.whole_word(text);
     // Appending destroys the earlier state, too.
     walker.destroy(&word, what, false);
-}
-
-fn assign(walker: &mut ScriptWalker, assignment: &Assignment, lasting: bool) {
-    let value = match &assignment.value {
-        AssignmentValue::Scalar(word) => Some(walker.whole_word(&word.value)),
-        AssignmentValue::Array(items) => {
-            for (_, item) in items {
-                walker.whole_word(&item.value);
-            }
-            None
-        }
-    };
-    let (AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _)) =
-        &assignment.name;
-    let scalar = matches!(assignment.name, AssignmentName::VariableName(_)) && !assignment.append;
-    if !lasting && let Some(value) = &value {
-        check_setting(walker, &value.text);
-    }
-    if lasting {
-        set_variable(walker, name, value.filter(|_| scalar).and_then(as_value));
-    }
-}
-
-/// Checks an environment variable: some programs run its value, as git does with `GIT_PAGER`.
-pub(super) fn check_setting(walker: &mut ScriptWalker, value: &str) {
-    if danger::mentions_destroyer(value) {
-        walker.destroy_unknown();
-    }
-}
-
-fn set_variable(walker: &mut ScriptWalker, name: &str, value: Option<VariableValue>) {
-    // It changes how words are split from here on.
-    if name == "IFS" {
-        walker.lose_track();
-    }
-    walker.state.set(name, value);
-}
-
-/// Converts a word to a value. A glob in an assignment is plain text until it is used unquoted.
-fn as_value(word: ShellWord) -> Option<VariableValue> {
-    word.literal.then(|| {
-        let text = if word.glob { unescape(&word.text) } else { word.text };
-        VariableValue { text, glob: false }
-    })
-}
-
-fn unescape(text: &str) -> String {
-    let mut plain = String::new();
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        plain.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
-    }
-    plain
-}
-
-fn set_positional(walker: &mut ScriptWalker, args: &[ShellWord]) {
-    for at in 1..10 {
-        let value = args.get(at - 1).filter(|word| word.literal);
-        let value = value.map(|word| VariableValue { text: word.text.clone(), glob: word.glob });
-        walker.state.set(&at.to_string(), value);
-    }
-}
-
-/// `export A=b`.
-fn declare(walker: &mut ScriptWalker, call: &ShellCall) {
-    for word in &call.args {
-        // `declare -n` makes an alias of another variable.
-        if word.is_option() && word.text.contains('n') {
-            walker.lose_track();
-        }
-        let (name, value) = match word.text.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None if word.is_option() => continue,
-            None => (word.text.as_str(), None),
-        };
-        if let Some(value) = value {
-            if call.name == "export" {
-                check_setting(walker, value);
-            }
-            let value = ShellWord { text: value.to_owned(), ..word.clone() };
-            set_variable(walker, name, as_value(value));
-        }
-    }
-}
-
-/// `read A`, `unset A`: from here on the variable's value is unknown.
-fn forget_variables(walker: &mut ScriptWalker, call: &ShellCall) {
-    for word in &call.args {
-        if word.literal {
-            walker.arithmetic(&word.text);
-            // The name may be attached to the letter: `read -aA`.
-            let letters = word.text.strip_prefix('-').unwrap_or_default();
-            letters.char_indices().for_each(|(at, _)| walker.state.set(&letters[at..], None));
-        } else {
-            walker.lose_track();
-        }
-    }
-}
-
-/// `printf -v A`, `printf -vA`.
-fn printf(walker: &mut ScriptWalker, call: &ShellCall) {
-    if call.args.first().is_some_and(|word| !word.literal || word.text.starts_with("-v")) {
-        forget_variables(walker, call);
-    }
 }

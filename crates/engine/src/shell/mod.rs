@@ -8,6 +8,7 @@
 //! nesting, expansions and visited commands are all limited, and past a limit the text counts as
 //! not followed.
 
+mod argument;
 mod braces;
 mod commands;
 mod danger;
@@ -22,6 +23,8 @@ mod script;
 mod show;
 mod state;
 mod understood;
+mod understood_forms;
+mod variables;
 mod walk;
 mod word;
 mod wrappers;

@@ -3,6 +3,7 @@
 use super::commands::{self, ShellCall};
 use super::options::{CommandOptions, OptionSpec};
 use super::state::WorkingFolder;
+use super::variables;
 use super::walk::ScriptWalker;
 use super::word::ShellWord;
 
@@ -202,7 +203,7 @@ fn after_settings(walker: &mut ScriptWalker, words: &[ShellWord]) -> Vec<ShellWo
     let count = words.iter().take_while(|word| is_assignment(word)).count();
     let (settings, rest) = words.split_at(count);
     for word in settings {
-        commands::check_setting(walker, word.text.split_once('=').map_or("", |(_, value)| value));
+        variables::check_setting(walker, word.text.split_once('=').map_or("", |(_, value)| value));
     }
     rest.to_vec()
 }

@@ -160,16 +160,23 @@ struct DiffHeader {
     deletes: bool,
 }
 
+/// Lines of a hunk that are still to come.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct LinesLeft {
+    old: usize,
+    new: usize,
+}
+
 fn parse_unified(text: &str) -> Vec<FileEdit> {
     let mut edits = Vec::new();
     let mut header = DiffHeader::default();
     let mut hunks: Vec<PatchHunk> = Vec::new();
-    let mut left = (0_usize, 0_usize);
+    let mut left = LinesLeft::default();
     let mut previous = "";
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let before = std::mem::replace(&mut previous, line);
-        if left != (0, 0) || line.starts_with('\\') {
+        if left != LinesLeft::default() || line.starts_with('\\') {
             left = match hunks.last_mut() {
                 Some(hunk) if line.starts_with('\\') => {
                     hunk.at_end = true;
@@ -178,7 +185,7 @@ fn parse_unified(text: &str) -> Vec<FileEdit> {
                     left
                 }
                 Some(hunk) => unified_line(hunk, line, left),
-                None => (0, 0),
+                None => LinesLeft::default(),
             };
             continue;
         }
@@ -192,7 +199,7 @@ fn parse_unified(text: &str) -> Vec<FileEdit> {
             let mut hunk = PatchHunk::new(PatchDialect::Unified);
             hunk.line = Some(start);
             hunks.push(hunk);
-            left = (old, new);
+            left = LinesLeft { old, new };
         } else if line.starts_with("--- ") && !next_is_new {
             // A removed line outside of any hunk, or prose.
         } else {
@@ -233,23 +240,23 @@ fn range(text: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// Adds one line to the hunk; returns how many old and new lines are still to come.
-fn unified_line(hunk: &mut PatchHunk, line: &str, left: (usize, usize)) -> (usize, usize) {
-    let (old, new) = left;
+/// Adds one line to the hunk; returns the lines that are still to come after it.
+fn unified_line(hunk: &mut PatchHunk, line: &str, left: LinesLeft) -> LinesLeft {
+    let LinesLeft { old, new } = left;
     match line.as_bytes().first() {
         Some(b'+') => {
             hunk.new.push(line[1..].to_owned());
-            (old, new.saturating_sub(1))
+            LinesLeft { old, new: new.saturating_sub(1) }
         }
         Some(b'-') => {
             hunk.old.push(line[1..].to_owned());
-            (old.saturating_sub(1), new)
+            LinesLeft { old: old.saturating_sub(1), new }
         }
         Some(b' ') | None => {
             hunk.push_context(line.get(1..).unwrap_or_default());
-            (old.saturating_sub(1), new.saturating_sub(1))
+            LinesLeft { old: old.saturating_sub(1), new: new.saturating_sub(1) }
         }
-        Some(_) => (0, 0),
+        Some(_) => LinesLeft::default(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Dialogs with work sessions, made by what makes them for a person: events and verbs.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
+
 use retake_engine::model::{Checkpoint, DialogId, Event, EventKind, ObjectId};
 use retake_engine::{Project, TakeBackOptions};
 use retake_testkit::TestProject;

@@ -1,5 +1,6 @@
 //! The routes of one dialog, with the exact bodies of the requirements.
 
+use retake_engine::ImportedMessages;
 use retake_testkit::play;
 use serde_json::{Value, json};
 
@@ -91,7 +92,8 @@ fn a_conversation_that_was_taken_in_is_a_history_too() {
     let project = stage.project.open();
     let at = stage.project.tick();
     let (dialog, agent) = (&"old".into(), &"main".into());
-    project.import_messages(dialog, agent, None, (&[], &display), at).unwrap();
+    let imported = ImportedMessages { kind: None, messages: &[], display: &display };
+    project.import_messages(dialog, agent, imported, at).unwrap();
     let page = stage.got("/api/dialogs/old/history?limit=2");
     assert_eq!((&page["has_more"], &page["cursor"]), (&json!(true), &json!(1)));
     let kinds = |page: &Value| -> Vec<(u64, String)> {

@@ -1,6 +1,8 @@
 //! Requests that record what an agent has seen, from senders other than its hooks.
 
-use retake_engine::model::{AgentId, ContextSource, DialogId, LineSpan, Millis, ProjectPath};
+use retake_engine::model::{
+    AgentId, AgentRef, ContextSource, DialogId, LineSpan, Millis, ProjectPath,
+};
 use retake_engine::{MetadataImport, Project, TaskMetadata};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +32,8 @@ impl ProjectCommand for MarkSeen {
         at: Millis,
         _progress: ProgressFn<'_>,
     ) -> Result<Self::Answer, ApiError> {
-        Ok(project.track_context((&self.dialog, &self.agent), &self.files, self.source, at)?)
+        let reader = AgentRef { dialog: &self.dialog, agent: &self.agent };
+        Ok(project.track_context(reader, &self.files, self.source, at)?)
     }
 }
 
@@ -54,6 +57,7 @@ impl ProjectCommand for ImportContext {
         at: Millis,
         _progress: ProgressFn<'_>,
     ) -> Result<MetadataImport, ApiError> {
-        Ok(project.import_context((&self.dialog, &self.agent), &self.metadata, at)?)
+        let reader = AgentRef { dialog: &self.dialog, agent: &self.agent };
+        Ok(project.import_context(reader, &self.metadata, at)?)
     }
 }

@@ -1,7 +1,9 @@
 //! Requests that import, condense and unhide conversations.
 
 use retake_engine::model::{AgentId, DialogId, Millis, ModelMessage};
-use retake_engine::{AddedMessages, CondenseOutcome, PreparedCondense, Project, View};
+use retake_engine::{
+    AddedMessages, CondenseOutcome, ImportedMessages, PreparedCondense, Project, View,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -38,8 +40,12 @@ impl ProjectCommand for ImportHistory {
             .iter()
             .map(|(message, index)| ModelMessage { index: *index, ..message.clone() })
             .collect();
-        let both = (messages.as_slice(), self.display.as_slice());
-        Ok(project.import_messages(&self.dialog, &self.agent, self.kind.as_deref(), both, at)?)
+        let imported = ImportedMessages {
+            kind: self.kind.as_deref(),
+            messages: &messages,
+            display: &self.display,
+        };
+        Ok(project.import_messages(&self.dialog, &self.agent, imported, at)?)
     }
 }
 
