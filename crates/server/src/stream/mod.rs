@@ -2,7 +2,7 @@
 //!
 //! The event table is the stream: an event's `id:` is its `seq`, and there is no second model.
 //! [`EventFollower`] reads it from any place on, [`StreamFilter`] chooses, [`pump`] writes frames into a
-//! bounded [`queue`] that the connection drains.
+//! bounded `queue` that the connection drains.
 //!
 //! Invariants:
 //! - The order of `seq` is the order of commits: it is given inside the write transaction, under
