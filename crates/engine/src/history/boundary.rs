@@ -9,7 +9,7 @@ use std::ops::Range;
 use retake_model::{MessageRole, ModelMessage};
 
 /// Percentage of the newest messages that stay if no summary can be written (HIST-8).
-pub const FORCED_CONTEXT_REDUCTION_PERCENT: usize = 75;
+const FORCED_CONTEXT_REDUCTION_PERCENT: usize = 75;
 
 /// Returns the messages that a summary replaces: those since the last summary, without the last
 /// `keep_last` (HIST-7). Empty if there are none.

@@ -32,14 +32,13 @@ use serde_json::{Value, json};
 
 use crate::error::RecordError;
 use crate::project::Project;
-pub use boundary::FORCED_CONTEXT_REDUCTION_PERCENT;
 pub use condense::{
     CondenseError, CondenseMethod, CondenseOutcome, CondensePlan, PreparedCondense,
 };
 pub use ingest::{AddedMessages, ImportedMessages};
 pub use planned_rewind::{PlannedRewind, RewindAction};
 pub use rewind::{RewindOutcome, RewindTarget};
-pub use summary::{SUMMARY_PREFIX, Summariser, SummaryError, SummaryRequest, SummaryRetry};
+pub use summary::{Summariser, SummaryError, SummaryRequest, SummaryRetry};
 pub use tokens::{TokenCounter, message_tokens};
 pub use view::{View, ViewChange, ViewItem};
 use visible::VisibleMessages;

@@ -102,18 +102,8 @@ impl Project {
     }
 
     /// Undoes what an operation did to conversations: restores those that it rewound, and rewinds
-    /// those that it had brought back; returns how many. One that was changed since stays.
-    pub fn undo_rewind(
-        &self,
-        undone: OperationId,
-        by: Option<OperationId>,
-        at: Millis,
-    ) -> Result<u64, HistoryError> {
-        let _lock = self.acquire_lock()?;
-        self.undo_rewind_locked(undone, by, at)
-    }
-
-    /// [`Project::undo_rewind`] for a caller that holds the lock.
+    /// those that it had brought back; returns how many. One that was changed since stays. The
+    /// caller holds the lock.
     pub(crate) fn undo_rewind_locked(
         &self,
         undone: OperationId,

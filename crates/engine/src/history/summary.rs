@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::tokens::{TokenCounter, message_tokens};
 
 /// Prefix of a message that summarises others (HIST-7).
-pub const SUMMARY_PREFIX: &str = "[Previous conversation summary]\n";
+const SUMMARY_PREFIX: &str = "[Previous conversation summary]\n";
 
 /// Backoff after the first failure; it doubles with each further one.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
