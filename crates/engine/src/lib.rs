@@ -121,11 +121,10 @@ pub use freshness::{
 
 // history: conversations.
 pub use history::{
-    AddedMessages, CondenseError, CondenseMethod, CondenseOutcome, CondensePlan,
-    FORCED_CONTEXT_REDUCTION_PERCENT, HistoryError, HistoryMessage, ImportedMessages, ModelView,
-    PlannedRewind, PreparedCondense, RewindAction, RewindOutcome, RewindTarget, SUMMARY_PREFIX,
-    Summariser, SummaryError, SummaryRequest, SummaryRetry, TokenCounter, View, ViewChange,
-    ViewItem, message_tokens,
+    AddedMessages, CondenseError, CondenseMethod, CondenseOutcome, CondensePlan, HistoryError,
+    HistoryMessage, ImportedMessages, ModelView, PlannedRewind, PreparedCondense, RewindAction,
+    RewindOutcome, RewindTarget, Summariser, SummaryError, SummaryRequest, SummaryRetry,
+    TokenCounter, View, ViewChange, ViewItem, message_tokens,
 };
 
 // query: questions to the record.

@@ -19,20 +19,20 @@ const MAX_TRACKED_PLACES: usize = 500;
 /// What an agent knows of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileKnowledge {
-    /// Lines that it has seen as they are now.
+    /// Lines that it has read or written as they are now.
     seen: LineSet,
-    /// Places of what it had seen, that are different now, with the changes that did it.
+    /// Places of those lines that others changed since, with the changes that did it.
     pub(super) differs: Vec<(LineInterval, BTreeSet<ChangeId>)>,
     /// Others took the file away.
     pub(super) gone: Option<FileRemoval>,
     /// All of it may be different, by these changes; single lines cannot be determined.
     pub(super) unclear: Option<BTreeSet<ChangeId>>,
-    /// The content after the last thing that the agent saw or did, and the lines that it knew of it,
-    /// if nothing differed.
+    /// The content after the agent's last read or change and the lines that it knew of it, if none
+    /// was stale then.
     last_fresh: Option<(ObjectId, LineSet)>,
     /// What the file is after the last step.
     pub(super) now: Option<PathState>,
-    /// When the agent last saw or changed it.
+    /// `seq` of the agent's last read or change.
     pub(super) last_acted_seq: u64,
 }
 
@@ -55,28 +55,28 @@ impl FileKnowledge {
     }
 
     /// Applies a read of the file, or of lines of it.
-    pub(super) fn apply_read(&mut self, sight: &FileRead) {
+    pub(super) fn apply_read(&mut self, read: &FileRead) {
         self.gone = None;
-        self.last_acted_seq = sight.seq;
-        match &sight.lines {
+        self.last_acted_seq = read.seq;
+        match &read.lines {
             None => self.mark_all_seen(),
             Some(lines) => {
-                // Of a file that is another one than it was, it knows what it sees from now on.
+                // If the file was replaced, only what the agent reads from now on is known.
                 self.unclear = None;
-                let read = LineSet::from_lines(lines);
+                let read_lines = LineSet::from_lines(lines);
                 let differs = std::mem::take(&mut self.differs);
                 self.differs = differs
                     .into_iter()
                     .flat_map(|(span, by)| {
-                        read.missing_of(span).into_iter().map(move |left| (left, by.clone()))
+                        read_lines.missing_of(span).into_iter().map(move |left| (left, by.clone()))
                     })
                     .collect();
-                self.seen.add_all(&read);
+                self.seen.add_all(&read_lines);
             }
         }
-        self.set_current(&sight.side);
+        self.set_current(&read.side);
         // An imported entry carries only dates, no content.
-        if let Some(dates) = sight.dates {
+        if let Some(dates) = read.dates {
             self.now = None;
             self.unclear = (dates.user > dates.read).then(BTreeSet::new);
         }
@@ -123,11 +123,11 @@ impl FileKnowledge {
             self.now = Some(PathState::Absent);
             return;
         }
-        let before = self.gone.take();
+        let was_gone = self.gone.take().is_some();
         match hunks_of(change) {
             _ if !is_known => {}
             // Whatever is there now is another file than the one that was known.
-            _ if before.is_some() || change.before.is_absent() || change.old_path.is_some() => {
+            _ if was_gone || change.before.is_absent() || change.old_path.is_some() => {
                 self.mark_unclear(by);
             }
             None => self.mark_unclear(by),

@@ -58,9 +58,9 @@ pub struct MetadataEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordState {
-    /// It is.
+    /// The newest entry of its path.
     Active,
-    /// There is a newer one.
+    /// There is a newer entry.
     Stale,
 }
 
@@ -68,7 +68,7 @@ impl RecordState {
     /// Every value.
     pub const ALL: &[Self] = &[Self::Active, Self::Stale];
 
-    /// That of an entry which is the newest one of its path, or is not.
+    /// Returns the state of an entry, by whether it is the newest one of its path.
     pub fn of(is_newest: bool) -> Self {
         if is_newest { Self::Active } else { Self::Stale }
     }
@@ -85,10 +85,10 @@ impl RecordState {
 /// Why something is no `task_metadata.json`.
 #[derive(Debug, thiserror::Error)]
 pub enum MetadataError {
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
-    /// It is not JSON, or is cut off, or has other fields or values.
+    /// The file is not JSON, is cut off, or has other fields or values.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
     /// A path that no file of a project can have.
@@ -96,23 +96,23 @@ pub enum MetadataError {
     Path {
         /// The entry, counted from 1.
         number: usize,
-        /// What is wrong with it.
+        /// Why the path is invalid.
         error: PathError,
     },
-    /// A date that is none.
+    /// A number that is no date.
     #[error("entry {number} ('{path}'): {date} is no time in milliseconds since 1970")]
     Date {
         /// The entry, counted from 1.
         number: usize,
         /// Its file.
         path: String,
-        /// What it has as a date.
+        /// The invalid date.
         date: Millis,
     },
     /// Two entries claim to be the newest one of a path.
     #[error("entry {number} ('{path}') is active, and so is an earlier one of that path")]
     TwoActive {
-        /// The second of them, counted from 1.
+        /// The second of the two entries, counted from 1.
         number: usize,
         /// Their file.
         path: String,
@@ -141,7 +141,7 @@ impl TaskMetadata {
         Ok(metadata)
     }
 
-    /// A file's content, checked.
+    /// Checks it and returns the file's content.
     pub fn to_json(&self) -> Result<String, MetadataError> {
         self.check()?;
         Ok(serde_json::to_string_pretty(self)? + "\n")
@@ -219,8 +219,8 @@ impl Project {
         for file in self.context(dialog, agent)? {
             let Some(path) = file.path.as_str() else { continue };
             let newest = file.entries.len() - 1;
-            let told = file.entries.iter().enumerate();
-            entries.extend(told.map(|(number, entry)| {
+            let numbered = file.entries.iter().enumerate();
+            entries.extend(numbered.map(|(number, entry)| {
                 (entry.seq, MetadataEntry::new(path, entry, number == newest))
             }));
         }
@@ -289,8 +289,8 @@ impl Project {
 
 /// Returns whether an entry is among the known ones, and drops those up to it; they are in order.
 fn consume_known(entry: &MetadataEntry, known: &mut RecordedEntries) -> bool {
-    let this = (entry.record_source, entry.dates());
-    let found = known.iter().position(|one| *one == this);
+    let wanted = (entry.record_source, entry.dates());
+    let found = known.iter().position(|recorded| *recorded == wanted);
     if let Some(at) = found {
         known.drain(..=at);
     }

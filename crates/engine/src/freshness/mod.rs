@@ -1,21 +1,22 @@
 //! Freshness: the content each agent last read of a file, and whether it is still current.
 //!
 //! ```text
-//! see       records that an event showed a file to an agent, with the content and the lines
-//! announced records what an edit wrote where a scan at its end finds other content
-//! fold      replays reads and changes of a file, in order, into what the agent knows of it
-//! stale     derives from that which lines changed since, and by whom
-//! react     notifies the agent before an edit or a message, once for each content
-//! timeline  the same record as a timeline of each file in the context
-//! metadata  imports and exports that timeline as `task_metadata.json`
+//! record_reads  records that an agent read a file, with the content and the lines
+//! predicted     records what an edit wrote where a scan at its end finds other content
+//! replay        replays reads and changes of a file, in order, into the agent's `knowledge` of it
+//! spans         sets of lines, shifted by the hunks of a change
+//! stale         derives from the knowledge which lines changed since, and by whom
+//! notify        notifies the agent before an edit or a message, once for each content
+//! timeline      the same record as a timeline of each file in the context
+//! metadata      imports and exports that timeline as `task_metadata.json`
 //! ```
 //!
 //! A host that knows the context tracker of other designs (LIB-3) finds it here:
 //!
 //! | there | here |
 //! |---|---|
-//! | `trackFileContext` | [`Project::track_context`], or an event that says what its agent saw |
-//! | `setupFileWatcher` | nothing: each event scans, with or without a watcher ([`crate::Eyes`]) |
+//! | `trackFileContext` | [`Project::track_context`], or an event that names what its agent read |
+//! | `setupFileWatcher` | nothing: each event scans, with or without a watcher ([`crate::HintSource`]) |
 //! | `markFileAsEditedByRoo` | `tool_begin` and `tool_end` around the edit, or [`Project::begin_edit`] and [`Project::commit_edit`]: the content tells whose it is |
 //! | `getAndClearRecentlyModifiedFiles` | [`Project::stale_files`], which clears nothing |
 //! | `getAndClearCheckpointPossibleFile` | [`Project::changes`] of the agent |
@@ -59,20 +60,20 @@ use notify::record_context_event;
 use record_reads::{TrackedRead, record_tracked_read};
 
 /// Logs and ignores a damaged row, so that it does not block new records; `doctor` reports it.
-pub(crate) fn ignore_row_damage(done: Result<(), StoreError>) -> Result<(), StoreError> {
-    match done {
+pub(crate) fn ignore_row_damage(result: Result<(), StoreError>) -> Result<(), StoreError> {
+    match result {
         Err(StoreError::Row(why)) => {
             tracing::warn!(why, "what agents know is not brought up to date");
             Ok(())
         }
-        done => done,
+        result => result,
     }
 }
 
 impl Project {
-    /// The files in an agent's context, with their timelines.
+    /// Returns the files in an agent's context, with their timelines.
     ///
-    /// It is as new as the last look; [`Project::refresh`] first to miss nothing.
+    /// They are as new as the last scan; call [`Project::refresh`] first to miss nothing.
     pub fn context(
         &self,
         dialog: &DialogId,
@@ -86,9 +87,9 @@ impl Project {
         Ok(files)
     }
 
-    /// The files that are not as an agent last saw them.
+    /// Returns the files that changed since an agent last read them.
     ///
-    /// Asking clears nothing: a file is fresh again when the agent has looked at what is there now
+    /// The query clears nothing: a file is fresh again when the agent has read its current content
     /// (W-17).
     pub fn stale_files(
         &self,
@@ -103,11 +104,11 @@ impl Project {
         Ok(files)
     }
 
-    /// Records that an agent sees these files as they are now (LIB-3), or lines of them; gives
+    /// Records that an agent reads these files as they are now (LIB-3), or lines of them; returns
     /// those that are not tracked or are no files, of which nothing can be recorded.
     ///
-    /// What others changed, [`ContextSource::UserEdited`], is found by looking, and is no look of
-    /// the agent's: nothing else is recorded of it.
+    /// Others' changes, [`ContextSource::UserEdited`], are found by the scan and are no reads of
+    /// the agent: nothing else is recorded of them.
     pub fn track_context(
         &self,
         reader: AgentRef<'_>,
@@ -139,8 +140,8 @@ impl Project {
         Ok(untracked)
     }
 
-    /// Reads a file for an agent as it is now, and records that it saw it; none if it is no file
-    /// that is tracked.
+    /// Reads a file for an agent as it is now, and records the read; none if the file is not
+    /// tracked.
     pub fn read_fresh(
         &self,
         reader: AgentRef<'_>,
@@ -192,23 +193,23 @@ fn tracked_body(source: ContextSource, files: usize) -> Value {
     json!({ "source": source, "files": files })
 }
 
-/// A file as it is, read for an agent.
+/// The current content of a file, read for an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreshRead {
     /// All of it.
     pub bytes: Vec<u8>,
-    /// How it was not as the agent last saw it: a host can announce that it was
+    /// How it had changed since the agent last read it: a host can announce that it was
     /// `modified externally. Re-reading...` (CTX-18).
     pub was_stale: Option<StaleFile>,
 }
 
-/// An agent that has not seen files as they are now.
+/// An agent with stale files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaleAgent {
     /// Its conversation.
     pub dialog: DialogId,
     /// The agent.
     pub agent: DialogAgent,
-    /// How many files.
+    /// Number of its stale files.
     pub files: usize,
 }

@@ -31,7 +31,7 @@ const MAX_FOLLOWER_STEPS: usize = 20;
 /// Maximum files listed with their lines; the others are counted.
 const MAX_LISTED_FILES: usize = 10;
 
-/// What is done about a file that is not as an agent last saw it.
+/// The reaction to a file that changed since an agent last read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StaleReaction {
@@ -54,12 +54,12 @@ impl StaleReaction {
     }
 }
 
-/// What an agent should know before it goes on.
+/// Stale files that an agent should know of before it goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaleContext {
-    /// What is to be done about it.
+    /// How the sender should react.
     pub reaction: StaleReaction,
-    /// The files that are not as it last saw them.
+    /// The files that changed since it last read them.
     pub files: Vec<StaleFile>,
     /// The same in words, for the agent.
     pub message: String,
@@ -187,12 +187,13 @@ fn is_reportable(
 ) -> Result<bool, StoreError> {
     let AgentRef { dialog, agent } = reader;
     let reads = store.file_reads_since_whole(dialog, agent, &stale.path, u64::MAX)?;
-    let Some(last) = reads.last() else {
+    let Some(last_read) = reads.last() else {
         return Ok(settings.sources.contains(&ContextSource::AgentEdited));
     };
     let threshold = settings.threshold_ms.try_into().unwrap_or(Millis::MAX);
-    let soon = stale.since.is_some_and(|since| (0..threshold).contains(&(since - last.at)));
-    Ok(settings.sources.contains(&last.source) && !soon)
+    let is_within_threshold =
+        stale.since.is_some_and(|since| (0..threshold).contains(&(since - last_read.at)));
+    Ok(settings.sources.contains(&last_read.source) && !is_within_threshold)
 }
 
 /// Records a `stale_context` event for each agent whose knowledge these changes made stale.
@@ -205,18 +206,18 @@ pub(crate) fn record_stale_agents(
     if changes.len() > MAX_NOTIFIED_CHANGES || settings.policy == Some(FreshnessPolicy::Off) {
         return Ok(());
     }
-    let mut touched: BTreeMap<(DialogId, AgentId), Vec<&ProjectPath>> = BTreeMap::new();
+    let mut stale_paths: BTreeMap<(DialogId, AgentId), Vec<&ProjectPath>> = BTreeMap::new();
     for change in changes {
         for path in [Some(&change.path), change.old_path.as_ref()].into_iter().flatten() {
             for (dialog, agent) in batch.agents_knowing(path, at.saturating_sub(MAX_AGENT_IDLE))? {
                 let reader = AgentRef { dialog: &dialog, agent: &agent };
                 if !settings.knowledge_of(reader).is_own_change(change) {
-                    touched.entry((dialog, agent)).or_default().push(path);
+                    stale_paths.entry((dialog, agent)).or_default().push(path);
                 }
             }
         }
     }
-    for ((dialog, agent), paths) in touched {
+    for ((dialog, agent), paths) in stale_paths {
         let reader = AgentRef { dialog: &dialog, agent: &agent };
         let knowledge =
             AgentKnowledge { max_steps: MAX_FOLLOWER_STEPS, ..settings.knowledge_of(reader) };

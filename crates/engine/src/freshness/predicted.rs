@@ -1,8 +1,8 @@
 //! Records an edit's predicted content where a scan at its end finds something else.
 //!
 //! The change is attributed to the call, as no other actor was reported. But the agent knows what
-//! it wrote, not what someone made of it just before the call's end. So the predicted content is
-//! recorded beside the change, as a read of the agent with the change's `seq`.
+//! it wrote, not what another actor made of it just before the call's end. So the predicted content
+//! is recorded beside the change, as a read of the agent with the change's `seq`.
 //!
 //! A change found after a command that does not target it may be the command's work or the
 //! person's. In neither case has the agent read it, so what it had read before is recorded beside
@@ -24,8 +24,8 @@ use crate::content::comparable::line_changes_between;
 use crate::tool::ToolKind;
 
 /// Returns whether a read is what an edit predicted.
-pub(super) fn is_predicted(sight: &FileRead) -> bool {
-    sight.source == ContextSource::AgentEdited && sight.dates.is_none()
+pub(super) fn is_predicted(read: &FileRead) -> bool {
+    read.source == ContextSource::AgentEdited && read.dates.is_none()
 }
 
 /// Records what a successful call predicted, for each change of it that differs.
@@ -69,20 +69,20 @@ pub(crate) fn record_untargeted(
     calls: &LiveCalls,
     changes: &[Change],
 ) -> Result<(), StoreError> {
-    let is_vague = |change: &&Change| {
+    let is_uncertain = |change: &&Change| {
         matches!(change.confidence, Confidence::Window | Confidence::Shared)
             && change.method == ChangeMethod::Command
             && change.old_path.is_none()
     };
-    for change in changes.iter().filter(is_vague) {
-        let made = |live: &&LiveCall| {
-            let is_it = |call: &CandidateCall| {
+    for change in changes.iter().filter(is_uncertain) {
+        let is_candidate = |live: &&LiveCall| {
+            let is_this_call = |call: &CandidateCall| {
                 call.dialog == live.call.dialog && call.call == live.call.call
             };
-            change.candidates.iter().any(is_it)
+            change.candidates.iter().any(is_this_call)
         };
-        let aims = |live: &LiveCall| live.targets_path(&change.path);
-        if calls.live.iter().filter(made).any(aims) || is_layout_only(batch, change)? {
+        let targets = |live: &LiveCall| live.targets_path(&change.path);
+        if calls.live.iter().filter(is_candidate).any(targets) || is_layout_only(batch, change)? {
             continue;
         }
         let agents = change.candidates.iter().map(|call| (&call.dialog, &call.agent));
@@ -106,6 +106,7 @@ pub(crate) fn record_untargeted(
     Ok(())
 }
 
+/// Returns whether only the layout differs: both contents have the same words.
 fn is_layout_only(batch: &Batch<'_>, change: &Change) -> Result<bool, StoreError> {
     let (before, after) =
         (PathContent::of(batch, &change.before)?, PathContent::of(batch, &change.after)?);
@@ -128,13 +129,13 @@ fn predicted_content(
     let (Some(before), Some(Some(after))) = (before.known_bytes(), after.known_bytes()) else {
         return Ok(None);
     };
-    let Some(announced) = live.predicted_content(&change.path, before) else { return Ok(None) };
-    if same_words(&announced, after) {
+    let Some(predicted) = live.predicted_content(&change.path, before) else { return Ok(None) };
+    if same_words(&predicted, after) {
         return Ok(None);
     }
-    let encoded = encode(ObjectKind::Blob, &announced)?;
+    let encoded = encode(ObjectKind::Blob, &predicted)?;
     batch.put_object(&encoded)?;
-    let size = announced.len() as u64;
+    let size = predicted.len() as u64;
     Ok(Some(PathState::Known(FileState { oid: encoded.oid, size, ..found })))
 }
 
@@ -142,12 +143,12 @@ fn predicted_content(
 pub(super) fn split_at_prediction(
     store: &Store,
     change: &Change,
-    announced: PathState,
+    predicted: PathState,
 ) -> Result<[Change; 2], StoreError> {
-    let own = line_changes_between(store, &change.before, &announced)?;
-    let rest = line_changes_between(store, &announced, &change.after)?;
+    let own = line_changes_between(store, &change.before, &predicted)?;
+    let rest = line_changes_between(store, &predicted, &change.after)?;
     Ok([
-        Change { after: announced, lines: own, ..change.clone() },
-        Change { before: announced, lines: rest, old_path: None, ..change.clone() },
+        Change { after: predicted, lines: own, ..change.clone() },
+        Change { before: predicted, lines: rest, old_path: None, ..change.clone() },
     ])
 }

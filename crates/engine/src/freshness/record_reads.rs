@@ -1,7 +1,7 @@
 //! Records the files that an agent has read: by tools, mentions, and as reported by the host.
 //!
 //! A file may change while a tool reads it. The content when the call began counts as read: one
-//! notice too many costs a read, one too late costs someone's work.
+//! notice too many costs a read, one too late costs another actor's work.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub(crate) struct FoundWithEvent<'a> {
     pub(crate) changes: &'a [Change],
     /// The changes may be later than the event.
     pub(crate) is_late: bool,
-    /// The event's place in the order.
+    /// `seq` of the event.
     pub(crate) seq: u64,
 }
 
@@ -38,15 +38,15 @@ pub(crate) fn record_reads(
 ) -> Result<(), StoreError> {
     let event = &interpreted.submission.event;
     let FoundWithEvent { calls, is_late, .. } = *found;
-    let first = found.changes.first().map_or(u64::MAX, |change| change.id.0 - 1);
+    let before_changes = found.changes.first().map_or(u64::MAX, |change| change.id.0 - 1);
     let (agent, source, since, shown) = match (&event.what, interpreted.effect) {
         (
             EventKind::ToolEnd { ok, .. },
             EventEffect::Ends(row) | EventEffect::EndsAgain(row) | EventEffect::EndsUnbegun(row),
         ) if *ok != Some(false) => {
             let Some(live) = calls.get(row) else { return Ok(()) };
-            let began = live.call.begin_seq;
-            let since = if is_late || began == 0 { first } else { began };
+            let begin_seq = live.call.begin_seq;
+            let since = if is_late || begin_seq == 0 { before_changes } else { begin_seq };
             (
                 live.call.agent.clone(),
                 ContextSource::ReadTool,
@@ -55,16 +55,18 @@ pub(crate) fn record_reads(
             )
         }
         (EventKind::UserMessage { .. }, _) => {
-            let since = if is_late { first } else { u64::MAX };
+            let since = if is_late { before_changes } else { u64::MAX };
             (event.agent(), ContextSource::FileMentioned, since, shown_files(root, event, None))
         }
         _ => return Ok(()),
     };
     for (path, part) in shown {
-        let Some((side, place)) = seen_state(batch, &path, since)? else { continue };
+        let Some((side, seq_before_change)) = state_when_read(batch, &path, since)? else {
+            continue;
+        };
         let Some(lines) = lines_of_part(batch, &side, part)? else { continue };
         batch.put_file_read(&FileRead {
-            seq: place.unwrap_or(found.seq),
+            seq: seq_before_change.unwrap_or(found.seq),
             at: interpreted.submission.at,
             dialog: event.dialog.clone(),
             agent: agent.clone(),
@@ -80,14 +82,14 @@ pub(crate) fn record_reads(
 
 /// Returns the files an event shows: those it names, else those in its call's arguments.
 pub(crate) fn shown_files(root: &Path, event: &Event, live: Option<&LiveCall>) -> ShownFiles {
-    let told = event.reads.iter().filter_map(|sight| {
-        let path = resolve_shown_path(root, event.cwd.as_deref(), &sight.path)?;
-        Some((path, sight.lines.map_or(FilePart::Whole, FilePart::Lines)))
+    let named = event.reads.iter().filter_map(|read| {
+        let path = resolve_shown_path(root, event.cwd.as_deref(), &read.path)?;
+        Some((path, read.lines.map_or(FilePart::Whole, FilePart::Lines)))
     });
-    let told: ShownFiles = told.collect();
+    let named: ShownFiles = named.collect();
     match live {
-        Some(live) if told.is_empty() => live.call_targets.reads.clone(),
-        _ => told,
+        Some(live) if named.is_empty() => live.call_targets.reads.clone(),
+        _ => named,
     }
 }
 
@@ -100,8 +102,9 @@ fn resolve_shown_path(root: &Path, cwd: Option<&str>, text: &str) -> Option<Proj
     inside(text).or_else(|| inside(text.strip_prefix('/')?))
 }
 
-/// Returns the content that was read, and its `seq` if others have changed it since `since`.
-fn seen_state(
+/// Returns the content that was read, with the `seq` of the read if the file changed after
+/// `since`: then it lies right before that change.
+fn state_when_read(
     store: &Store,
     path: &ProjectPath,
     since: u64,
@@ -116,8 +119,8 @@ fn seen_state(
     Ok(entry.map(|entry| (entry.state.into(), None)))
 }
 
-/// The lines that were seen.
-struct SeenLines {
+/// The lines of a read.
+struct ReadLines {
     /// None is all of them.
     known: Option<Vec<LineSpan>>,
 }
@@ -127,12 +130,12 @@ fn lines_of_part(
     batch: &Batch<'_>,
     side: &PathState,
     part: FilePart,
-) -> Result<Option<SeenLines>, StoreError> {
+) -> Result<Option<ReadLines>, StoreError> {
     let Some(state) = side.known().filter(|state| state.kind == FileKind::File) else {
         return Ok(None);
     };
-    let all = SeenLines { known: None };
-    let some = |first, last| SeenLines { known: Some(vec![LineSpan { first, last }]) };
+    let all = ReadLines { known: None };
+    let some = |first, last| ReadLines { known: Some(vec![LineSpan { first, last }]) };
     let count = || -> Result<Option<u32>, StoreError> {
         let count = |bytes: Vec<u8>| crate::content::diff::lines(&bytes).count();
         Ok(comparable_content(batch, side)?.map(count).and_then(|count| count.try_into().ok()))
@@ -151,7 +154,7 @@ fn lines_of_part(
         },
         FilePart::Last(last) => count()?.map(|count| {
             let first = count.saturating_sub(last) + 1;
-            if first == 1 { SeenLines { known: None } } else { some(first, count) }
+            if first == 1 { ReadLines { known: None } } else { some(first, count) }
         }),
     })
 }
@@ -170,7 +173,7 @@ pub(super) fn record_tracked_read(
     read: &TrackedRead<'_>,
     stamp: Stamp,
 ) -> Result<bool, StoreError> {
-    let Some((side, _)) = seen_state(batch, read.path, u64::MAX)? else { return Ok(false) };
+    let Some((side, _)) = state_when_read(batch, read.path, u64::MAX)? else { return Ok(false) };
     let Some(lines) = lines_of_part(batch, &side, read.part)? else { return Ok(false) };
     batch.put_file_read(&FileRead {
         seq: stamp.seq,

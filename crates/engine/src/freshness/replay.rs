@@ -15,7 +15,7 @@ pub(crate) const MAX_REPLAYED_STEPS: usize = 500;
 /// Maximum renames that are followed back; a file moved more often counts as a new one.
 const MAX_FOLLOWED_MOVES: usize = 8;
 
-/// An agent of a dialog.
+/// Determines what one agent knows of files, from its reads and everyone's changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgentKnowledge<'a> {
     pub(super) reader: AgentRef<'a>,
@@ -45,13 +45,13 @@ impl AgentKnowledge<'_> {
         store: &Store,
         path: &ProjectPath,
     ) -> Result<Option<FileKnowledge>, StoreError> {
-        let past = self.load_replay_input(store, path, u64::MAX)?;
+        let input = self.load_replay_input(store, path, u64::MAX)?;
         let entry = store.manifest_entry(path)?;
         let now = entry.map_or(PathState::Absent, |entry| entry.state.into());
-        if past.is_own() && past.ends_with(store, &now)? {
+        if input.is_own() && input.ends_with(store, &now)? {
             return Ok(None);
         }
-        let mut known = self.replay(store, path, past, MAX_FOLLOWED_MOVES)?;
+        let mut known = self.replay(store, path, input, MAX_FOLLOWED_MOVES)?;
         // The record has a gap: the content differs, but not by a recorded change.
         if known.now.is_some_and(|last| content_id(&last) != content_id(&now)) && known.is_known() {
             known.unclear.get_or_insert_default();
@@ -68,19 +68,19 @@ impl AgentKnowledge<'_> {
         until: u64,
     ) -> Result<ReplayInput, StoreError> {
         let AgentRef { dialog, agent } = self.reader;
-        let sights = store.file_reads_since_whole(dialog, agent, path, until)?;
-        let from = sights.first().filter(|sight| is_whole_read(sight)).map_or(0, |sight| sight.seq);
+        let reads = store.file_reads_since_whole(dialog, agent, path, until)?;
+        let from = reads.first().filter(|read| is_whole_read(read)).map_or(0, |read| read.seq);
         // One more than are replayed: it marks where line tracking begins.
-        let most = self.max_steps + 1;
+        let limit = self.max_steps + 1;
         let between = SeqRange { after: from, before: until };
-        let mut steps = store.newest_path_steps(path, between, self.reader, most)?;
-        let lost = (steps.len() == most).then(|| steps.remove(0).seq);
+        let mut steps = store.newest_path_steps(path, between, self.reader, limit)?;
+        let skipped_until = (steps.len() == limit).then(|| steps.remove(0).seq);
         // Others' changes before its first read or change do not matter to it.
-        let first_look = sights.first().map_or(u64::MAX, |sight| sight.seq);
+        let first_read = reads.first().map_or(u64::MAX, |read| read.seq);
         let matters =
-            |step: &PathStep| step.authorship != AgentAuthorship::Others || step.seq > first_look;
+            |step: &PathStep| step.authorship != AgentAuthorship::Others || step.seq > first_read;
         let start = steps.iter().position(matters).unwrap_or(steps.len());
-        Ok(ReplayInput { reads: sights, skipped_until: lost, steps: steps.split_off(start) })
+        Ok(ReplayInput { reads, skipped_until, steps: steps.split_off(start) })
     }
 
     /// Replays the reads and changes, following renames back up to `moves` times.
@@ -88,20 +88,20 @@ impl AgentKnowledge<'_> {
         &self,
         store: &Store,
         path: &ProjectPath,
-        past: ReplayInput,
+        input: ReplayInput,
         moves: usize,
     ) -> Result<FileKnowledge, StoreError> {
-        let mut sights = past.reads.into_iter().peekable();
+        let mut reads = input.reads.into_iter().peekable();
         let mut known = FileKnowledge::default();
-        if let Some(lost) = past.skipped_until {
-            while let Some(sight) = sights.next_if(|sight| sight.seq <= lost) {
-                known.apply_read(&sight);
+        if let Some(skipped_until) = input.skipped_until {
+            while let Some(read) = reads.next_if(|read| read.seq <= skipped_until) {
+                known.apply_read(&read);
             }
-            known.lose_track_at(ChangeId(lost));
+            known.lose_track_at(ChangeId(skipped_until));
         }
-        for step in past.steps.into_iter().map(|step| step.seq) {
-            while let Some(sight) = sights.next_if(|sight| sight.seq < step) {
-                known.apply_read(&sight);
+        for step in input.steps.into_iter().map(|step| step.seq) {
+            while let Some(read) = reads.next_if(|read| read.seq < step) {
+                known.apply_read(&read);
             }
             let Some(change) = store.change(ChangeId(step))? else { continue };
             if !self.is_own_change(&change) {
@@ -115,16 +115,16 @@ impl AgentKnowledge<'_> {
                 known =
                     self.replay(store, old, self.load_replay_input(store, old, step)?, moves - 1)?;
             }
-            match sights.next_if(|sight| sight.seq == step && is_predicted(sight)) {
+            match reads.next_if(|read| read.seq == step && is_predicted(read)) {
                 None => known.apply_own_change(&change, path),
-                Some(announced) => {
-                    let [own, rest] = split_at_prediction(store, &change, announced.side)?;
+                Some(predicted) => {
+                    let [own, rest] = split_at_prediction(store, &change, predicted.side)?;
                     known.apply_own_change(&own, path);
                     known.apply_foreign_change(&rest, path);
                 }
             }
         }
-        sights.for_each(|sight| known.apply_read(&sight));
+        reads.for_each(|read| known.apply_read(&read));
         Ok(known)
     }
 }
@@ -142,7 +142,7 @@ struct ReplayInput {
 impl ReplayInput {
     /// Returns whether all of it is the agent's own doing.
     fn is_own(&self) -> bool {
-        let is_plain = |sight: &FileRead| sight.dates.is_none() && !is_predicted(sight);
+        let is_plain = |read: &FileRead| read.dates.is_none() && !is_predicted(read);
         self.reads.iter().all(is_plain)
             && self.steps.iter().all(|step| step.authorship == AgentAuthorship::Own)
     }
@@ -152,18 +152,18 @@ impl ReplayInput {
     fn ends_with(&self, store: &Store, now: &PathState) -> Result<bool, StoreError> {
         let last = match (self.steps.last(), self.reads.last()) {
             (None, None) => return Ok(true),
-            (Some(step), sight) if sight.is_none_or(|sight| sight.seq < step.seq) => {
+            (Some(step), read) if read.is_none_or(|read| read.seq < step.seq) => {
                 store.change(ChangeId(step.seq))?.map(|change| change.after)
             }
-            (_, sight) => sight.map(|sight| sight.side),
+            (_, read) => read.map(|read| read.side),
         };
         Ok(last.is_some_and(|last| content_id(&last) == content_id(now)))
     }
 }
 
 /// Returns whether a read covers the whole file.
-fn is_whole_read(sight: &FileRead) -> bool {
-    sight.lines.is_none() && sight.dates.is_none() && !is_predicted(sight)
+fn is_whole_read(read: &FileRead) -> bool {
+    read.lines.is_none() && read.dates.is_none() && !is_predicted(read)
 }
 
 fn content_id(side: &PathState) -> Option<(FileKind, ObjectId)> {
@@ -171,6 +171,7 @@ fn content_id(side: &PathState) -> Option<(FileKind, ObjectId)> {
 }
 
 impl FreshnessSettings {
+    /// Returns the knowledge of an agent, replayed by these settings.
     pub(super) fn knowledge_of<'a>(&self, reader: AgentRef<'a>) -> AgentKnowledge<'a> {
         AgentKnowledge {
             reader,

@@ -16,7 +16,7 @@ use super::replay::AgentKnowledge;
 /// Maximum changed places listed in the text; the others are counted.
 const MAX_LISTED_PLACES: usize = 10;
 
-/// A file that is not as an agent last saw it.
+/// A file that changed since an agent last read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaleFile {
     /// The file.
@@ -32,7 +32,7 @@ pub struct StaleFile {
     /// The newest of the changes that made it so; 0 if another program says so.
     #[serde(skip)]
     pub(crate) newest_change: u64,
-    /// When the agent last saw or changed it, in the project's order.
+    /// `seq` of the agent's last read or change.
     #[serde(skip)]
     pub(crate) last_acted_seq: u64,
 }
@@ -51,7 +51,7 @@ pub enum Staleness {
     MovedTo(ProjectPath),
 }
 
-/// Lines that are not as an agent last saw them.
+/// Lines that changed since an agent last read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaleLines {
     /// The lines now; `last` is one less than `first` where lines were removed before `first`.
@@ -63,7 +63,7 @@ pub struct StaleLines {
 /// The actor that changed a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ChangeAuthor {
-    /// What they are.
+    /// The kind of actor.
     pub actor: Actor,
     /// The product, if it is an agent.
     pub kind: Option<String>,
@@ -137,25 +137,25 @@ impl AgentKnowledge<'_> {
             return Ok(None);
         };
         let changes = blamed_changes(store, &known)?;
-        let who = |ids: &BTreeSet<ChangeId>| {
+        let authors_of = |ids: &BTreeSet<ChangeId>| {
             let changes = changes.iter().filter(|change| ids.contains(&change.id));
             // Where the agent does not know its own change, the user had a part in it; unless a
             // command of its own made it.
-            let who = |change: &Change| match self.is_own_change(change) {
+            let author = |change: &Change| match self.is_own_change(change) {
                 false => Some(ChangeAuthor::of(change)),
                 true if change.method == ChangeMethod::Command => None,
                 true => Some(ChangeAuthor::user()),
             };
-            let who: BTreeSet<_> = changes.filter_map(who).collect();
-            who.into_iter().collect::<Vec<_>>()
+            let authors: BTreeSet<_> = changes.filter_map(author).collect();
+            authors.into_iter().collect::<Vec<_>>()
         };
         let what = match (&known.gone, &known.unclear) {
             (Some(gone), _) => gone.to.clone().map_or(Staleness::Deleted, Staleness::MovedTo),
             (None, Some(_)) => Staleness::Content,
             (None, None) => {
                 let lines = known.differs.iter();
-                let stale =
-                    lines.map(|(span, ids)| StaleLines { lines: span.lines(), by: who(ids) });
+                let stale = lines
+                    .map(|(span, ids)| StaleLines { lines: span.lines(), by: authors_of(ids) });
                 Staleness::Lines(join_adjacent(stale))
             }
         };
@@ -163,7 +163,7 @@ impl AgentKnowledge<'_> {
         Ok(Some(StaleFile {
             path: path.clone(),
             what,
-            by: who(&ids),
+            by: authors_of(&ids),
             since: changes.iter().map(|change| change.at).min(),
             now: known.now.unwrap_or(PathState::Unknown),
             newest_change: changes.last().map_or(0, |change| change.id.0),
@@ -204,13 +204,13 @@ impl StaleFile {
     pub fn describe(&self, to: Audience) -> String {
         match &self.what {
             Staleness::Lines(places) => {
-                let words = |place: &StaleLines| {
+                let describe_place = |place: &StaleLines| {
                     describe_lines(place.lines) + &describe_authors(&place.by, to)
                 };
-                let told = places.iter().take(MAX_LISTED_PLACES).map(words);
+                let listed = places.iter().take(MAX_LISTED_PLACES).map(describe_place);
                 let more = places.len().saturating_sub(MAX_LISTED_PLACES);
                 let rest = (more > 0).then(|| format!("and {more} more places"));
-                told.chain(rest).collect::<Vec<_>>().join(", ")
+                listed.chain(rest).collect::<Vec<_>>().join(", ")
             }
             Staleness::Content => format!("changed{}", describe_authors(&self.by, to)),
             Staleness::Deleted => format!("deleted{}", describe_authors(&self.by, to)),
@@ -243,10 +243,10 @@ fn describe_lines(LineSpan { first, last }: LineSpan) -> String {
     }
 }
 
-fn describe_authors(who: &[ChangeAuthor], to: Audience) -> String {
-    if who.is_empty() {
+fn describe_authors(authors: &[ChangeAuthor], to: Audience) -> String {
+    if authors.is_empty() {
         return String::new();
     }
-    let names: BTreeSet<String> = who.iter().map(|who| who.display_name(to)).collect();
+    let names: BTreeSet<String> = authors.iter().map(|author| author.display_name(to)).collect();
     format!(" by {}", names.into_iter().collect::<Vec<_>>().join(" and "))
 }

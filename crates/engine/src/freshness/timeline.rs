@@ -3,8 +3,8 @@
 //! Only the agent's reads are stored: its changes and those of others are taken from the changes
 //! table. So a timeline cannot lack an entry, and no two records can disagree.
 //!
-//! A new source is one value of [`ContextSource`], one arm in [`dates`], and the place that
-//! records it (CTX-24).
+//! A new source is one value of [`ContextSource`], one arm in `dates_after`, and the function
+//! that records it (CTX-24).
 
 use retake_model::{Change, ChangeId, ContextSource, LineSpan, Millis, ProjectPath};
 use retake_store::{ContextDates, FileRead, Store, StoreError};
@@ -20,7 +20,7 @@ pub struct ContextFile {
     pub path: ProjectPath,
     /// What happened to it, oldest first; only the last entry is active.
     pub entries: Vec<ContextEntry>,
-    /// How it is not as the agent last saw it, if so.
+    /// How it changed since the agent last read it, if so.
     pub stale: Option<StaleFile>,
 }
 
@@ -35,7 +35,7 @@ pub struct ContextEntry {
     pub at: Millis,
     /// The dates as they were after it.
     pub dates: ContextDates,
-    /// The lines, if the agent saw only some.
+    /// The lines, if the agent read only some.
     pub lines: Option<Vec<LineSpan>>,
     /// The change, if it is one.
     pub change: Option<ChangeId>,
@@ -52,7 +52,7 @@ enum TimelineEvent {
 impl TimelineEvent {
     fn seq(&self) -> u64 {
         match self {
-            Self::Read(sight) => sight.seq,
+            Self::Read(read) => read.seq,
             Self::Changed(change) => change.id.0,
         }
     }
@@ -65,44 +65,44 @@ impl AgentKnowledge<'_> {
         store: &Store,
         path: &ProjectPath,
     ) -> Result<Option<ContextFile>, StoreError> {
-        let sights = store.file_reads_of(self.reader.dialog, self.reader.agent, path)?;
+        let reads = store.file_reads_of(self.reader.dialog, self.reader.agent, path)?;
         let steps = store.change_seqs_of(path, 0)?;
         // An edit's predicted content is part of its change.
-        let is_part =
-            |sight: &FileRead| is_predicted(sight) && steps.binary_search(&sight.seq).is_ok();
-        let looks = sights.into_iter().filter(|sight| !is_part(sight));
-        let mut happened: Vec<_> = looks.map(TimelineEvent::Read).collect();
+        let is_part_of_change =
+            |read: &FileRead| is_predicted(read) && steps.binary_search(&read.seq).is_ok();
+        let actual_reads = reads.into_iter().filter(|read| !is_part_of_change(read));
+        let mut events: Vec<_> = actual_reads.map(TimelineEvent::Read).collect();
         for step in steps {
             let change = store.change(ChangeId(step))?;
-            happened.extend(change.map(|change| TimelineEvent::Changed(Box::new(change))));
+            events.extend(change.map(|change| TimelineEvent::Changed(Box::new(change))));
         }
-        happened.sort_by_key(TimelineEvent::seq);
-        let enters = |happened: &TimelineEvent| match happened {
+        events.sort_by_key(TimelineEvent::seq);
+        let enters_context = |event: &TimelineEvent| match event {
             TimelineEvent::Read(_) => true,
             TimelineEvent::Changed(change) => self.is_own_change(change),
         };
-        let Some(first) = happened.iter().position(enters) else { return Ok(None) };
+        let Some(first) = events.iter().position(enters_context) else { return Ok(None) };
         let mut entries: Vec<ContextEntry> = Vec::new();
-        for happened in happened.drain(first..) {
-            let entry = self.timeline_entry(happened, &entries);
+        for event in events.drain(first..) {
+            let entry = self.timeline_entry(event, &entries);
             entries.push(entry);
         }
         Ok(Some(ContextFile { path: path.clone(), entries, stale: self.stale_file(store, path)? }))
     }
 
-    fn timeline_entry(&self, happened: TimelineEvent, earlier: &[ContextEntry]) -> ContextEntry {
-        let seq = happened.seq();
-        match happened {
-            TimelineEvent::Read(sight) => {
+    fn timeline_entry(&self, event: TimelineEvent, earlier: &[ContextEntry]) -> ContextEntry {
+        let seq = event.seq();
+        match event {
+            TimelineEvent::Read(read) => {
                 let dates =
-                    sight.dates.unwrap_or_else(|| dates_after(sight.source, sight.at, earlier));
-                let FileRead { source, at, lines, .. } = sight;
+                    read.dates.unwrap_or_else(|| dates_after(read.source, read.at, earlier));
+                let FileRead { source, at, lines, .. } = read;
                 ContextEntry { seq, source, at, dates, lines, change: None, by: None }
             }
             TimelineEvent::Changed(change) => {
-                let made = self.is_own_change(&change);
+                let is_own = self.is_own_change(&change);
                 let source =
-                    if made { ContextSource::AgentEdited } else { ContextSource::UserEdited };
+                    if is_own { ContextSource::AgentEdited } else { ContextSource::UserEdited };
                 ContextEntry {
                     seq,
                     source,
@@ -110,7 +110,7 @@ impl AgentKnowledge<'_> {
                     dates: dates_after(source, change.at, earlier),
                     lines: None,
                     change: Some(change.id),
-                    by: (!made).then(|| ChangeAuthor::of(&change)),
+                    by: (!is_own).then(|| ChangeAuthor::of(&change)),
                 }
             }
         }
@@ -130,8 +130,8 @@ fn dates_after(source: ContextSource, at: Millis, earlier: &[ContextEntry]) -> C
     match source {
         ContextSource::ReadTool | ContextSource::FileMentioned => {
             // The agent knows of it now.
-            let unseen = |user: &Millis| read.is_some_and(|read| *user <= read);
-            ContextDates { read: Some(at), edit, user: user.filter(unseen) }
+            let was_known = |user: &Millis| read.is_some_and(|read| *user <= read);
+            ContextDates { read: Some(at), edit, user: user.filter(was_known) }
         }
         ContextSource::AgentEdited => ContextDates { read: Some(at), edit: Some(at), user },
         ContextSource::UserEdited => ContextDates { read, edit, user: Some(at) },

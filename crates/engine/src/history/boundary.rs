@@ -9,15 +9,15 @@ use std::ops::Range;
 use retake_model::{MessageRole, ModelMessage};
 
 /// Percentage of the newest messages that stay if no summary can be written (HIST-8).
-pub const FORCED_CONTEXT_REDUCTION_PERCENT: usize = 75;
+const FORCED_CONTEXT_REDUCTION_PERCENT: usize = 75;
 
 /// Returns the messages that a summary replaces: those since the last summary, without the last
 /// `keep_last` (HIST-7). Empty if there are none.
 pub(super) fn since_last_summary(messages: &[ModelMessage], keep_last: usize) -> Range<usize> {
-    let free = may_cut_at(messages);
-    let start = after_last_summary(messages, &free);
+    let may_cut = may_cut_at(messages);
+    let start = after_last_summary(messages, &may_cut);
     let end = messages.len().saturating_sub(keep_last);
-    let end = (start..=end.max(start)).rev().find(&free);
+    let end = (start..=end.max(start)).rev().find(&may_cut);
     start..end.unwrap_or(start)
 }
 
@@ -25,54 +25,55 @@ pub(super) fn since_last_summary(messages: &[ModelMessage], keep_last: usize) ->
 /// (HIST-8): a summary is all that is left of what it replaced. Empty if none can.
 pub(super) fn oldest_to_hide(messages: &[ModelMessage]) -> Range<usize> {
     let all = messages.len();
-    let free = may_cut_at(messages);
-    let start = after_last_summary(messages, &free);
-    let kept = ((all - start) * FORCED_CONTEXT_REDUCTION_PERCENT / 100).max(1);
-    let wanted = all.saturating_sub(kept);
+    let may_cut = may_cut_at(messages);
+    let start = after_last_summary(messages, &may_cut);
+    let keep_count = ((all - start) * FORCED_CONTEXT_REDUCTION_PERCENT / 100).max(1);
+    let wanted = all.saturating_sub(keep_count);
     let least = start + 1;
     // Better to hide a few more than none.
-    let end = (least..=wanted).rev().find(&free).or_else(|| (wanted.max(least)..all).find(&free));
+    let end =
+        (least..=wanted).rev().find(&may_cut).or_else(|| (wanted.max(least)..all).find(&may_cut));
     start..end.unwrap_or(start)
 }
 
 /// Returns the first place after the last summary where a cut is allowed.
-fn after_last_summary(messages: &[ModelMessage], free: impl Fn(&usize) -> bool) -> usize {
+fn after_last_summary(messages: &[ModelMessage], may_cut: impl Fn(&usize) -> bool) -> usize {
     let start = messages.iter().rposition(|message| message.is_summary).map_or(0, |at| at + 1);
-    (start..messages.len()).find(free).unwrap_or(messages.len())
+    (start..messages.len()).find(may_cut).unwrap_or(messages.len())
 }
 
 /// Returns a predicate: no call before the place has its result after it.
 fn may_cut_at(messages: &[ModelMessage]) -> impl Fn(&usize) -> bool {
-    let mut open = vec![false; messages.len() + 1];
+    let mut is_between = vec![false; messages.len() + 1];
     for (call, result) in call_result_pairs(messages) {
-        open[call + 1..=result].fill(true);
+        is_between[call + 1..=result].fill(true);
     }
-    move |&place| !open[place]
+    move |&place| !is_between[place]
 }
 
 /// Pairs each tool call with its result, as places of messages. A call of the model's last message
 /// without a result is paired with the end.
 fn call_result_pairs(messages: &[ModelMessage]) -> Vec<(usize, usize)> {
     let last = messages.iter().rposition(|message| message.role == MessageRole::Assistant);
-    let (mut waiting, mut called) = (HashMap::new(), HashMap::new());
+    let (mut unanswered, mut called) = (HashMap::new(), HashMap::new());
     let mut pairs = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         for block in &message.content {
             match (block["type"].as_str(), block["id"].as_str(), block["tool_use_id"].as_str()) {
                 (Some("tool_use"), Some(id), _) => {
                     called.insert(id, at);
-                    waiting.insert(id, at);
+                    unanswered.insert(id, at);
                 }
                 (Some("tool_result"), _, Some(id)) => {
-                    waiting.remove(id);
+                    unanswered.remove(id);
                     pairs.extend(called.get(id).map(|&call| (call, at)));
                 }
                 _ => {}
             }
         }
     }
-    let waiting = waiting.into_values().filter(|&call| Some(call) == last);
-    pairs.extend(waiting.map(|call| (call, messages.len())));
+    let unanswered = unanswered.into_values().filter(|&call| Some(call) == last);
+    pairs.extend(unanswered.map(|call| (call, messages.len())));
     pairs
 }
 
@@ -92,7 +93,7 @@ mod tests {
         let (mut calls, mut results) = (0, 0);
         let block =
             |kind: &str, key: &str, id: i32| vec![json!({ "type": kind, key: id.to_string() })];
-        let made = letters.chars().map(|letter| match letter {
+        let messages = letters.chars().map(|letter| match letter {
             'u' => message(MessageRole::User, Vec::new()),
             'a' => message(MessageRole::Assistant, Vec::new()),
             's' => ModelMessage { is_summary: true, ..message(MessageRole::User, Vec::new()) },
@@ -106,7 +107,7 @@ mod tests {
             }
             other => panic!("no message {other}"),
         });
-        made.collect()
+        messages.collect()
     }
 
     #[track_caller]

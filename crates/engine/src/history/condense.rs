@@ -19,12 +19,12 @@ use super::view::{View, ViewChange, ViewItem};
 use super::{HistoryError, ModelView};
 use crate::project::Project;
 
-/// What condensing would do.
+/// The messages that condensing would replace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CondensePlan {
     /// The conversation.
     pub dialog: DialogId,
-    /// Whose it is.
+    /// The agent whose conversation it is.
     pub agent: AgentId,
     /// The messages that a summary would replace, as places in what is shown.
     pub replaced: Range<usize>,
@@ -59,7 +59,7 @@ pub enum CondenseMethod {
 pub struct CondenseOutcome {
     /// The messages that are now hidden, as places in what was shown before.
     pub replaced: Range<usize>,
-    /// How.
+    /// By what.
     pub how: CondenseMethod,
     /// How many tokens all messages took.
     pub tokens_before: u64,
@@ -105,7 +105,7 @@ impl Project {
         count: TokenCounter<'_>,
     ) -> Result<CondensePlan, CondenseError> {
         let view = self.model_view(dialog, agent)?;
-        let messages: Vec<_> = view.messages.iter().map(|kept| kept.message.clone()).collect();
+        let messages: Vec<_> = view.messages.iter().map(|stored| stored.message.clone()).collect();
         let replaced = since_last_summary(&messages, keep_last);
         if replaced.is_empty() {
             return Err(CondenseError::Nothing(dialog.clone()));
@@ -123,15 +123,15 @@ impl Project {
     /// Sets the prepared view, unless another caller changed the view meanwhile.
     pub fn condense(
         &self,
-        with: &PreparedCondense,
+        prepared: &PreparedCondense,
         at: Millis,
     ) -> Result<CondenseOutcome, HistoryError> {
-        let view = self.set_view(&with.dialog, &with.agent, &with.change, at)?;
+        let view = self.set_view(&prepared.dialog, &prepared.agent, &prepared.change, at)?;
         Ok(CondenseOutcome {
-            replaced: with.replaced.clone(),
-            how: with.how.clone(),
-            tokens_before: with.tokens_before,
-            tokens_after: with.tokens_after,
+            replaced: prepared.replaced.clone(),
+            how: prepared.how.clone(),
+            tokens_before: prepared.tokens_before,
+            tokens_after: prepared.tokens_after,
             view,
         })
     }
@@ -146,11 +146,11 @@ impl CondensePlan {
     /// Requests the summary; without one, the oldest messages are hidden.
     pub fn summarise(
         &self,
-        asking: &SummaryRequest<'_>,
+        request: &SummaryRequest<'_>,
         at: Millis,
     ) -> Result<PreparedCondense, CondenseError> {
         let messages = self.messages();
-        let (replaced, summary, how) = match asking.summarise_all(&messages[self.replaced.clone()])
+        let (replaced, summary, how) = match request.summarise_all(&messages[self.replaced.clone()])
         {
             Ok(summary) => {
                 let message = ModelMessage { ts: Some(at), ..summary_message(&summary) };
@@ -163,8 +163,9 @@ impl CondensePlan {
         {
             return Err(CondenseError::TooLittle { dialog: self.dialog.clone(), why: why.clone() });
         }
-        let gone = total_tokens(&messages[replaced.clone()], asking.count);
-        let come = summary.as_ref().map_or(0, |message| message_tokens(message, asking.count));
+        let removed_tokens = total_tokens(&messages[replaced.clone()], request.count);
+        let summary_tokens =
+            summary.as_ref().map_or(0, |message| message_tokens(message, request.count));
         Ok(PreparedCondense {
             dialog: self.dialog.clone(),
             agent: self.agent.clone(),
@@ -172,17 +173,17 @@ impl CondensePlan {
             replaced,
             how,
             tokens_before: self.tokens_before,
-            tokens_after: self.tokens_before - gone + come,
+            tokens_after: self.tokens_before - removed_tokens + summary_tokens,
         })
     }
 
     fn view_change(&self, replaced: &Range<usize>, summary: Option<ModelMessage>) -> ViewChange {
-        let kept = |range: Range<usize>| {
-            self.view.messages[range].iter().map(|kept| ViewItem::Kept(kept.place))
+        let items_in = |range: Range<usize>| {
+            self.view.messages[range].iter().map(|message| ViewItem::Kept(message.place))
         };
-        let items = kept(0..replaced.start)
+        let items = items_in(0..replaced.start)
             .chain(summary.map(ViewItem::New))
-            .chain(kept(replaced.end..self.view.messages.len()));
+            .chain(items_in(replaced.end..self.view.messages.len()));
         ViewChange {
             why: ViewReason::Condensed,
             items: items.collect(),
@@ -192,7 +193,7 @@ impl CondensePlan {
     }
 
     fn messages(&self) -> Vec<ModelMessage> {
-        self.view.messages.iter().map(|kept| kept.message.clone()).collect()
+        self.view.messages.iter().map(|stored| stored.message.clone()).collect()
     }
 }
 

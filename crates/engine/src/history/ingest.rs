@@ -64,7 +64,7 @@ impl Project {
         Ok(added)
     }
 
-    /// The same, and stores the read cursor: in one transaction.
+    /// Adds messages of an agent's own record and stores the read cursor, in one transaction.
     ///
     /// `false` if the project is locked, not scanned yet, or another process has read on meanwhile:
     /// then nothing is recorded, and the messages can be read again.
@@ -108,14 +108,14 @@ impl Project {
         if ensure_dialog(&batch, of, kind, at)? {
             batch.end_dialog(dialog, at)?;
         }
-        let mut taking = LogMerge::begin(&batch, of, at)?;
-        taking.number_by_position();
+        let mut merge = LogMerge::begin(&batch, of, at)?;
+        merge.number_by_position();
         for (number, message) in (0..).zip(messages) {
-            if taking.merge_message(number, message)? == MessageMerge::Diverges {
+            if merge.merge_message(number, message)? == MessageMerge::Diverges {
                 return Err(HistoryError::Diverges { dialog: dialog.clone(), place: number });
             }
         }
-        let mut added = taking.finish()?;
+        let mut added = merge.finish()?;
         check_display(&batch, of, display)?;
         added.added += record_display(&batch, of, display, at)?;
         batch.commit()?;
@@ -135,21 +135,21 @@ impl Project {
         let _lock = self.acquire_lock()?;
         let batch = self.store().batch()?;
         ensure_dialog(&batch, of, None, at)?;
-        let mut taking = LogMerge::begin(&batch, of, at)?;
+        let mut merge = LogMerge::begin(&batch, of, at)?;
         let mut known = known_places(&batch, of)?;
         let mut places = Vec::with_capacity(messages.len());
         for message in messages {
             let digest = digest_of(message)?;
             match known.get_mut(&digest).and_then(VecDeque::pop_front) {
                 Some(place) => {
-                    taking.added.known += 1;
+                    merge.added.known += 1;
                     places.push(place);
                 }
-                None => places.push(taking.append(None, message)?),
+                None => places.push(merge.append(None, message)?),
             }
         }
-        let next = taking.next_place;
-        let added = taking.finish()?;
+        let next = merge.next_place;
+        let added = merge.finish()?;
         if visible_places(&batch, of)? != places {
             let shown = VisibleMessages::listed(places, next);
             record_saved_view(&batch, of, &shown, at)?;
@@ -193,24 +193,27 @@ impl Project {
             return Ok(AddedMessages::default());
         }
         ensure_dialog(batch, of, None, at)?;
-        let mut taking = LogMerge::begin(batch, of, at)?;
-        taking.limit = Some(self.settings().history.max_message_bytes);
-        let whole = messages.iter().map(|(number, _)| *number).eq(0..messages.len() as u64);
+        let mut merge = LogMerge::begin(batch, of, at)?;
+        merge.limit = Some(self.settings().history.max_message_bytes);
+        let is_whole_record =
+            messages.iter().map(|(number, _)| *number).eq(0..messages.len() as u64);
         for (number, message) in messages {
-            match taking.merge_message(*number, message)? {
+            match merge.merge_message(*number, message)? {
                 // The agent may rewrite a message of its own; a different one gets a new place.
-                MessageMerge::Diverges if !whole && taking.is_rewrite(*number, message) => {
-                    taking.replace(*number, message)?;
+                MessageMerge::Diverges
+                    if !is_whole_record && merge.is_rewrite(*number, message) =>
+                {
+                    merge.replace(*number, message)?;
                 }
-                MessageMerge::Diverges => taking.diverge_at(*number, message)?,
+                MessageMerge::Diverges => merge.diverge_at(*number, message)?,
                 MessageMerge::Merged => {}
             }
         }
-        let left = std::mem::take(&mut taking.abandoned);
-        let (next, added) = (taking.next_place, taking.finish()?);
+        let abandoned = std::mem::take(&mut merge.abandoned);
+        let (next, added) = (merge.next_place, merge.finish()?);
         let shown = visible_places(batch, of)?;
-        if shown.iter().any(|place| left.contains(place)) {
-            let stays = shown.into_iter().filter(|place| !left.contains(place));
+        if shown.iter().any(|place| abandoned.contains(place)) {
+            let stays = shown.into_iter().filter(|place| !abandoned.contains(place));
             record_saved_view(batch, of, &VisibleMessages::listed(stays, next), at)?;
         }
         Ok(added)
@@ -278,9 +281,9 @@ fn check_display(
 ) -> Result<(), HistoryError> {
     let of = HistoryKey { history: HistoryKind::Display, ..of };
     for entry in batch.message_log(of)? {
-        let told = usize::try_from(entry.place).ok().and_then(|place| messages.get(place));
-        let Some(told) = told else { continue };
-        if entry.digest == message_digest(told)? {
+        let given = usize::try_from(entry.place).ok().and_then(|place| messages.get(place));
+        let Some(given) = given else { continue };
+        if entry.digest == message_digest(given)? {
             continue;
         }
         let known = match batch.message_body(entry.row) {
@@ -290,8 +293,8 @@ fn check_display(
             Err(error) => return Err(error.into()),
         };
         let text = |body: &Value| body["text"].as_str().unwrap_or_default().to_owned();
-        let is_same = ["ts", "type", "say", "ask"].iter().all(|key| known[key] == told[key]);
-        if !is_same || !text(told).starts_with(&text(&known)) {
+        let is_same = ["ts", "type", "say", "ask"].iter().all(|key| known[key] == given[key]);
+        if !is_same || !text(given).starts_with(&text(&known)) {
             let place = entry.place.unsigned_abs();
             return Err(HistoryError::Diverges { dialog: of.dialog.clone(), place });
         }

@@ -34,6 +34,7 @@ struct LoggedMessage {
     digest: ObjectId,
 }
 
+/// A merge of messages into one log, within a transaction.
 pub(super) struct LogMerge<'b, 's> {
     batch: &'b Batch<'s>,
     of: HistoryKey<'b>,
@@ -63,22 +64,23 @@ impl<'b, 's> LogMerge<'b, 's> {
     ) -> Result<Self, StoreError> {
         let (views, log) = (batch.views(of)?, batch.message_log(of)?);
         let next = next_place(&log, &VisibleMessages::current(&views));
-        let mut line = BTreeMap::new();
+        let mut by_number = BTreeMap::new();
         for entry in &log {
             if let Some(number) = entry.number {
                 // A rewritten record no longer has the messages that followed.
-                line.split_off(&number);
-                line.insert(number, LoggedMessage::of(entry));
+                by_number.split_off(&number);
+                by_number.insert(number, LoggedMessage::of(entry));
             }
         }
-        let told = log.iter().filter(|entry| entry.place >= 0).map(LoggedMessage::of).collect();
+        let by_position =
+            log.iter().filter(|entry| entry.place >= 0).map(LoggedMessage::of).collect();
         Ok(Self {
             batch,
             of,
             stamp: batch.next_stamp(at),
-            by_number: line,
+            by_number,
             numbered: true,
-            by_position: told,
+            by_position,
             next_place: next,
             first_place: next,
             added: AddedMessages::default(),
@@ -143,8 +145,8 @@ impl<'b, 's> LogMerge<'b, 's> {
         number: u64,
         message: &ModelMessage,
     ) -> Result<(), HistoryError> {
-        let gone = self.by_number.split_off(&number);
-        self.abandoned.extend(gone.values().map(|known| known.place));
+        let abandoned = self.by_number.split_off(&number);
+        self.abandoned.extend(abandoned.values().map(|known| known.place));
         self.append(Some(number), message)?;
         Ok(())
     }

@@ -32,14 +32,13 @@ use serde_json::{Value, json};
 
 use crate::error::RecordError;
 use crate::project::Project;
-pub use boundary::FORCED_CONTEXT_REDUCTION_PERCENT;
 pub use condense::{
     CondenseError, CondenseMethod, CondenseOutcome, CondensePlan, PreparedCondense,
 };
 pub use ingest::{AddedMessages, ImportedMessages};
 pub use planned_rewind::{PlannedRewind, RewindAction};
 pub use rewind::{RewindOutcome, RewindTarget};
-pub use summary::{SUMMARY_PREFIX, Summariser, SummaryError, SummaryRequest, SummaryRetry};
+pub use summary::{Summariser, SummaryError, SummaryRequest, SummaryRetry};
 pub use tokens::{TokenCounter, message_tokens};
 pub use view::{View, ViewChange, ViewItem};
 use visible::VisibleMessages;
@@ -85,7 +84,7 @@ pub enum HistoryError {
         /// The first message that differs, counted from 0.
         place: u64,
     },
-    /// Nothing hides anything.
+    /// No view hides messages.
     #[error("nothing of dialog {0} is hidden")]
     NothingHidden(DialogId),
     /// The view was changed by another caller meanwhile.
@@ -96,15 +95,15 @@ pub enum HistoryError {
     UnknownPlace {
         /// The dialog.
         dialog: DialogId,
-        /// The place that was asked for.
+        /// The requested place.
         place: i64,
     },
-    /// No message of the person belongs to what was asked for.
+    /// No message of the person belongs to the target.
     #[error("no message of dialog {dialog} belongs to {what}, so its conversation stays as it is")]
     NoMessage {
         /// The dialog.
         dialog: DialogId,
-        /// What was asked for.
+        /// The target, in words.
         what: String,
     },
     /// The project cannot be written now.
@@ -125,7 +124,7 @@ impl Project {
         Ok(self.model_view(dialog, agent)?.messages)
     }
 
-    /// The same, with what a new view needs to know.
+    /// Returns the same with the current view and the next place, which a new view needs.
     pub fn model_view(&self, dialog: &DialogId, agent: &AgentId) -> Result<ModelView, StoreError> {
         let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
         let (views, log) = self.load_history(of)?;
@@ -138,7 +137,7 @@ impl Project {
         })
     }
 
-    /// Returns the whole log of an agent's model history, in the order of arrival.
+    /// Returns the whole log of an agent's model history, in the order in which it was recorded.
     pub fn model_log(
         &self,
         dialog: &DialogId,
@@ -158,7 +157,7 @@ impl Project {
         self.load_display(dialog, agent, false)
     }
 
-    /// The same without any view.
+    /// Returns the whole display history of an agent, without any view.
     pub fn display_log(
         &self,
         dialog: &DialogId,
@@ -191,12 +190,11 @@ impl Project {
         let agent = AgentId::from(MAIN_AGENT);
         let of = HistoryKey { dialog, agent: &agent, history: HistoryKind::Display };
         let shown = VisibleMessages::current(&self.store().views(of)?);
-        let told = self.store().conversation(dialog)?.into_iter();
-        let hidden = |spoken: ConversationMessage| {
-            let is_hidden = !shown.shows(spoken.seq() as i64);
-            (spoken, is_hidden)
+        let with_hidden = |message: ConversationMessage| {
+            let is_hidden = !shown.shows(message.seq() as i64);
+            (message, is_hidden)
         };
-        Ok(told.map(hidden).collect())
+        Ok(self.store().conversation(dialog)?.into_iter().map(with_hidden).collect())
     }
 
     /// Loads the views and the log of a history. The log is read last: views name earlier messages,
@@ -215,13 +213,13 @@ impl Project {
         entries: impl IntoIterator<Item = &'l MessageEntry>,
     ) -> Result<Vec<HistoryMessage>, StoreError> {
         // A subagent's messages are not the person's.
-        let persons =
+        let user_messages =
             if agent.0 == MAIN_AGENT { self.person_messages(dialog)? } else { HashMap::new() };
-        let kept = |entry: &MessageEntry| {
+        let load = |entry: &MessageEntry| {
             let role = entry.role.unwrap_or(MessageRole::User);
-            let mine = entry.index.filter(|_| role == MessageRole::User);
-            let sent = mine.and_then(|index| persons.get(&index));
-            let checkpoint = sent.and_then(|sent| sent.checkpoint.as_ref());
+            let index = entry.index.filter(|_| role == MessageRole::User);
+            let user_message = index.and_then(|index| user_messages.get(&index));
+            let checkpoint = user_message.and_then(|message| message.checkpoint.as_ref());
             let unreadable = |text: String| json!([{ "type": "text", "text": text }]);
             Ok(HistoryMessage {
                 place: entry.place,
@@ -235,20 +233,19 @@ impl Project {
                     index: entry.index,
                 },
                 checkpoint: checkpoint.and_then(|id| id.parse().ok()),
-                session: sent.and_then(|sent| sent.session),
+                session: user_message.and_then(|message| message.session),
             })
         };
-        entries.into_iter().map(kept).collect()
+        entries.into_iter().map(load).collect()
     }
 
     /// Returns the messages of the person, by their index.
     fn person_messages(&self, dialog: &DialogId) -> Result<HashMap<u64, UserMessage>, StoreError> {
-        let told = self.store().conversation(dialog)?.into_iter();
-        let person = |spoken| match spoken {
+        let by_index = |message| match message {
             ConversationMessage::Person(message) => message.index.map(|index| (index, message)),
             ConversationMessage::Agent { .. } => None,
         };
-        Ok(told.filter_map(person).collect())
+        Ok(self.store().conversation(dialog)?.into_iter().filter_map(by_index).collect())
     }
 
     /// Returns the body of a message; one that cannot be read is replaced by a note.
@@ -277,8 +274,8 @@ fn blocks(body: Value) -> Vec<Value> {
 
 /// Returns the place of the next received message; none is reused, even after a collection.
 fn next_place(log: &[MessageEntry], shown: &VisibleMessages) -> i64 {
-    let told = log.iter().map(|entry| entry.place + 1).max().unwrap_or(0);
-    told.max(shown.open_from).max(0)
+    let after_log = log.iter().map(|entry| entry.place + 1).max().unwrap_or(0);
+    after_log.max(shown.open_from).max(0)
 }
 
 /// Records a journal event about a history.

@@ -72,7 +72,7 @@ impl Project {
         self.rewind_locked(AgentRef { dialog, agent }, to, operation, at)
     }
 
-    /// The same; the caller holds the lock.
+    /// [`Project::rewind_conversation`] for a caller that holds the lock.
     pub(crate) fn rewind_locked(
         &self,
         thread: AgentRef<'_>,
@@ -102,18 +102,8 @@ impl Project {
     }
 
     /// Undoes what an operation did to conversations: restores those that it rewound, and rewinds
-    /// those that it had brought back; returns how many. One that was changed since stays.
-    pub fn undo_rewind(
-        &self,
-        undone: OperationId,
-        by: Option<OperationId>,
-        at: Millis,
-    ) -> Result<u64, HistoryError> {
-        let _lock = self.acquire_lock()?;
-        self.undo_rewind_locked(undone, by, at)
-    }
-
-    /// The same; the caller holds the lock.
+    /// those that it had brought back; returns how many. One that was changed since stays. The
+    /// caller holds the lock.
     pub(crate) fn undo_rewind_locked(
         &self,
         undone: OperationId,
@@ -169,16 +159,16 @@ impl Project {
             return Err(HistoryError::NoMessage { dialog: dialog.clone(), what });
         }
         let next = super::next_place(&log, &shown);
-        let kept = &order[..start];
-        let places = kept.iter().map(|&at| log[at].place);
-        let model = (kept != now).then(|| VisibleMessages::listed(places, next));
+        let remaining = &order[..start];
+        let places = remaining.iter().map(|&at| log[at].place);
+        let model = (remaining != now).then(|| VisibleMessages::listed(places, next));
         let (display, unsaid) = match &message {
             Some(message) if agent.0 == MAIN_AGENT => {
                 self.cut_spoken_display(of, &spoken, message.seq, seq)?
             }
             _ => self.cut_imported_display(of, order.get(start).and_then(|&at| log[at].ts))?,
         };
-        let stays: HashSet<_> = kept.iter().collect();
+        let stays: HashSet<_> = remaining.iter().collect();
         let rewound = RewindOutcome {
             before: message.map(|message| message.text.clone()).unwrap_or_default(),
             hidden: now.iter().filter(|at| !stays.contains(at)).count() as u64,
@@ -196,7 +186,7 @@ impl Project {
         spoken: &'s [ConversationMessage],
         to: RewindTarget,
     ) -> Result<Option<&'s UserMessage>, HistoryError> {
-        let mut persons = spoken.iter().filter_map(|spoken| match spoken {
+        let mut user_messages = spoken.iter().filter_map(|spoken| match spoken {
             ConversationMessage::Person(message) => Some(message),
             ConversationMessage::Agent { .. } => None,
         });
@@ -205,14 +195,15 @@ impl Project {
             RewindTarget::Checkpoint(id) => {
                 let checkpoint = self.store().checkpoint(&id)?;
                 let seq = checkpoint.ok_or_else(|| unknown(format!("checkpoint {id}")))?.seq;
-                Ok(persons.find(|message| message.seq > seq))
+                Ok(user_messages.find(|message| message.seq > seq))
             }
             RewindTarget::Turn(turn) => {
-                let found = turn.checked_sub(1).and_then(|earlier| persons.nth(earlier as usize));
+                let found =
+                    turn.checked_sub(1).and_then(|earlier| user_messages.nth(earlier as usize));
                 found.map(Some).ok_or_else(|| unknown(format!("turn {turn}")))
             }
             RewindTarget::Message(index) => {
-                Ok(persons.find(|message| message.index == Some(index)))
+                Ok(user_messages.find(|message| message.index == Some(index)))
             }
         }
     }
@@ -245,9 +236,9 @@ impl Project {
         let order = shown.visible_entries(&log);
         let is_behind = |at: &usize| ts.is_some_and(|ts| log[*at].ts.is_some_and(|at| at >= ts));
         let Some(start) = order.iter().position(is_behind) else { return Ok((None, 0)) };
-        let kept = order[..start].iter().map(|&at| log[at].place);
+        let remaining = order[..start].iter().map(|&at| log[at].place);
         let next = super::next_place(&log, &shown);
-        Ok((Some(VisibleMessages::listed(kept, next)), (order.len() - start) as u64))
+        Ok((Some(VisibleMessages::listed(remaining, next)), (order.len() - start) as u64))
     }
 }
 
@@ -258,20 +249,20 @@ fn order_before_condensing(
     log: &[MessageEntry],
     is_it: impl Fn(usize) -> bool,
 ) -> Option<Vec<usize>> {
-    let standing = active_views(views);
+    let active = active_views(views);
     let shows = |order: &Vec<usize>| order.iter().any(|&at| is_it(at));
-    let orders = standing.iter().map(|view| VisibleMessages::of(view).visible_entries(log));
+    let orders = active.iter().map(|view| VisibleMessages::of(view).visible_entries(log));
     let all: Vec<_> =
         std::iter::once(VisibleMessages::all().visible_entries(log)).chain(orders).collect();
     let below = all.iter().rposition(shows)?;
     // The one right above it hides the message.
-    let hides = standing.get(below)?;
+    let hides = active.get(below)?;
     (hides.why == ViewReason::Condensed).then(|| all[below].clone())
 }
 
 impl RewindCut {
-    fn unchanged(kept: usize) -> Self {
-        let rewound = RewindOutcome { kept: kept as u64, ..RewindOutcome::default() };
+    fn unchanged(remaining: usize) -> Self {
+        let rewound = RewindOutcome { kept: remaining as u64, ..RewindOutcome::default() };
         Self { rewound, model: None, display: None }
     }
 }
@@ -285,20 +276,20 @@ fn undo_rewind_of(
     at: Millis,
 ) -> Result<bool, HistoryError> {
     let AgentRef { dialog, agent } = thread;
-    let is_its = |history| {
+    let views_of = |history| {
         let views = batch.views(HistoryKey { dialog, agent, history })?;
         let last = views.last().filter(|view| view.operation == Some(undone)).cloned();
         Ok::<_, StoreError>((views, last))
     };
-    let mut again = Vec::new();
+    let mut rewound_again = Vec::new();
     let mut pops = false;
     for &history in HistoryKind::ALL {
-        let (views, last) = is_its(history)?;
+        let (views, last) = views_of(history)?;
         match last {
             Some(last) if last.why == ViewReason::BroughtBack => {
                 // The view that was current before it was brought back.
                 let before = &views[..views.len() - 1];
-                again.extend(
+                rewound_again.extend(
                     active_views(before).last().map(|view| (history, VisibleMessages::of(view))),
                 );
             }
@@ -310,13 +301,13 @@ fn undo_rewind_of(
         pop_view(batch, thread, by, at)?;
     }
     let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
-    if !again.is_empty() {
+    if !rewound_again.is_empty() {
         let (stamp, why) = (batch.next_stamp(at), ViewReason::Rewound);
-        for (history, shown) in &again {
+        for (history, shown) in &rewound_again {
             let of = HistoryKey { history: *history, ..of };
             batch.put_view(of, stamp, &shown.new_view(why, by))?;
         }
         record_view_event(batch, of, stamp, why, by)?;
     }
-    Ok(pops || !again.is_empty())
+    Ok(pops || !rewound_again.is_empty())
 }

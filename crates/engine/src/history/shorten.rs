@@ -24,15 +24,16 @@ pub(super) fn shorten(content: &[Value], limit: u64) -> Vec<Value> {
 
 fn without_content(block: &Value, size: u64) -> Value {
     let text = format!("[… {size} bytes not kept]");
-    let said = json!({ "type": "text", "text": text });
+    let note = json!({ "type": "text", "text": text });
     let keep = |keys: &[&str]| -> Map<String, Value> {
-        let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), block.get(key)?.clone())));
-        kept.collect()
+        let entries =
+            keys.iter().filter_map(|key| Some(((*key).to_owned(), block.get(key)?.clone())));
+        entries.collect()
     };
     match block["type"].as_str() {
         Some("tool_result") => {
             let mut short = keep(&["type", "tool_use_id", "is_error"]);
-            short.insert("content".to_owned(), json!([said]));
+            short.insert("content".to_owned(), json!([note]));
             Value::Object(short)
         }
         Some("tool_use") => {
@@ -40,7 +41,7 @@ fn without_content(block: &Value, size: u64) -> Value {
             short.insert("input".to_owned(), json!({ "not_kept": text }));
             Value::Object(short)
         }
-        _ => said,
+        _ => note,
     }
 }
 
@@ -61,8 +62,8 @@ mod tests {
         assert_eq!(short[0], content[0]);
         assert_eq!(short[1]["tool_use_id"], "t1");
         assert_eq!(short[1]["is_error"], true);
-        let said = short[1]["content"][0]["text"].as_str().unwrap();
-        assert!(said.starts_with("[… 5") && said.ends_with(" bytes not kept]"), "{said}");
+        let note = short[1]["content"][0]["text"].as_str().unwrap();
+        assert!(note.starts_with("[… 5") && note.ends_with(" bytes not kept]"), "{note}");
         assert_eq!((&short[2]["id"], &short[2]["name"]), (&json!("t2"), &json!("Write")));
         assert!(short[2]["input"]["not_kept"].is_string());
         // Only as much as is needed.

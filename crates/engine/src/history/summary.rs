@@ -1,4 +1,4 @@
-//! Requests summaries from a [`Summarise`] passed in by the caller, with bounded retries.
+//! Requests summaries from a [`Summariser`] passed in by the caller, with bounded retries.
 //!
 //! Invariants: no message is left out of what is summarised, whatever fits into one request; the
 //! engine itself neither sleeps nor opens connections.
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::tokens::{TokenCounter, message_tokens};
 
 /// Prefix of a message that summarises others (HIST-7).
-pub const SUMMARY_PREFIX: &str = "[Previous conversation summary]\n";
+const SUMMARY_PREFIX: &str = "[Previous conversation summary]\n";
 
 /// Backoff after the first failure; it doubles with each further one.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
@@ -22,24 +22,21 @@ const MAX_BACKOFF: Duration = Duration::from_secs(60);
 pub trait Summariser {
     /// A summary of these messages, in order; the first may itself be a summary of what came
     /// before them.
-    fn summarise(
-        &self,
-        messages: &[ModelMessage],
-        at_most_tokens: u32,
-    ) -> Result<String, SummaryError>;
+    fn summarise(&self, messages: &[ModelMessage], max_tokens: u32)
+    -> Result<String, SummaryError>;
 }
 
 /// Why there is no summary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct SummaryError {
-    /// The reason, naming who was asked.
+    /// The reason, with the name of the model or server.
     pub why: String,
-    /// Whether asking again may help.
+    /// Whether a retry may help.
     pub retry: SummaryRetry,
 }
 
-/// Whether asking again may help.
+/// Whether a retry may help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SummaryRetry {
     /// It will not.
@@ -69,8 +66,8 @@ pub struct SummaryRequest<'a> {
 
 impl std::fmt::Debug for SummaryRequest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Asking")
-            .field("at_most_tokens", &self.max_tokens)
+        f.debug_struct("SummaryRequest")
+            .field("max_tokens", &self.max_tokens)
             .field("max_input_tokens", &self.max_input_tokens)
             .field("attempts", &self.attempts)
             .finish_non_exhaustive()
@@ -192,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives prepared answers, and keeps what it was asked.
+    /// Returns prepared answers, and records the requests.
     struct ScriptedSummariser {
         answers: RefCell<Vec<Result<String, SummaryError>>>,
         asked: RefCell<Vec<Vec<String>>>,
@@ -202,7 +199,7 @@ mod tests {
         fn summarise(
             &self,
             messages: &[ModelMessage],
-            _at_most_tokens: u32,
+            _max_tokens: u32,
         ) -> Result<String, SummaryError> {
             let texts = messages.iter().map(|one| one.content[0]["text"].as_str().unwrap().into());
             self.asked.borrow_mut().push(texts.collect());
@@ -214,7 +211,7 @@ mod tests {
         Err(SummaryError { why: "no".to_owned(), retry })
     }
 
-    fn said(texts: &[&str]) -> Vec<ModelMessage> {
+    fn messages(texts: &[&str]) -> Vec<ModelMessage> {
         let message = |text: &&str| ModelMessage {
             content: vec![json!({ "type": "text", "text": text })],
             is_summary: false,
@@ -225,11 +222,11 @@ mod tests {
 
     type SummaryResult = (Result<String, SummaryError>, Vec<Vec<String>>, Vec<u64>);
 
-    /// The summary of these texts, what was asked for it, and the pauses in seconds.
+    /// Returns the summary of these texts, the requests, and the pauses in seconds.
     fn ask(answers: Vec<Result<String, SummaryError>>, texts: &[&str], most: u64) -> SummaryResult {
         let scripted = ScriptedSummariser { answers: answers.into(), asked: RefCell::default() };
         let pauses = RefCell::new(Vec::new());
-        let asking = SummaryRequest {
+        let request = SummaryRequest {
             summariser: &scripted,
             count: &|text| text.len() as u64,
             max_tokens: 100,
@@ -237,7 +234,7 @@ mod tests {
             attempts: 3,
             pause: &|pause| pauses.borrow_mut().push(pause.as_secs()),
         };
-        let summary = asking.summarise_all(&said(texts));
+        let summary = request.summarise_all(&messages(texts));
         (summary, scripted.asked.into_inner(), pauses.into_inner())
     }
 

@@ -62,14 +62,14 @@ pub struct ViewChange {
 
 /// Returns the active views, the topmost last.
 pub(super) fn active_views(views: &[StoredView]) -> Vec<&StoredView> {
-    let mut standing = Vec::new();
+    let mut active = Vec::new();
     for view in views {
         match view.why {
-            ViewReason::BroughtBack => drop(standing.pop()),
-            _ => standing.push(view),
+            ViewReason::BroughtBack => drop(active.pop()),
+            _ => active.push(view),
         }
     }
-    standing
+    active
 }
 
 impl Project {
@@ -77,11 +77,11 @@ impl Project {
     pub fn views(&self, dialog: &DialogId, agent: &AgentId) -> Result<Vec<View>, StoreError> {
         let of = HistoryKey { dialog, agent, history: HistoryKind::Model };
         let (views, log) = self.load_history(of)?;
-        let stand: Vec<u64> = active_views(&views).iter().map(|view| view.seq).collect();
+        let active: Vec<u64> = active_views(&views).iter().map(|view| view.seq).collect();
         let view = |view: &StoredView| {
             let (shown, hidden) = count_messages(&VisibleMessages::of(view), &log);
             let StoredView { seq, at, why, operation, .. } = *view;
-            View { seq, at, why, operation, shown, hidden, stands: stand.contains(&seq) }
+            View { seq, at, why, operation, shown, hidden, stands: active.contains(&seq) }
         };
         Ok(views.iter().map(view).collect())
     }
@@ -100,15 +100,15 @@ impl Project {
         if active_views(&views).last().map(|view| view.seq) != change.from {
             return Err(HistoryError::Moved(dialog.clone()));
         }
-        let known: HashSet<i64> = log.iter().map(|entry| entry.place).collect();
+        let known_places: HashSet<i64> = log.iter().map(|entry| entry.place).collect();
         let batch = self.store().batch()?;
         ensure_dialog(&batch, of, None, at)?;
         let stamp = batch.next_stamp(at);
-        let mut own = log.iter().map(|entry| entry.place).min().unwrap_or(0).min(0);
+        let mut own_place = log.iter().map(|entry| entry.place).min().unwrap_or(0).min(0);
         let mut places = Vec::with_capacity(change.items.len());
         for item in &change.items {
             match item {
-                ViewItem::Kept(place) if known.contains(place) => places.push(*place),
+                ViewItem::Kept(place) if known_places.contains(place) => places.push(*place),
                 ViewItem::Kept(place) => {
                     return Err(HistoryError::UnknownPlace {
                         dialog: dialog.clone(),
@@ -116,9 +116,9 @@ impl Project {
                     });
                 }
                 ViewItem::New(message) => {
-                    own -= 1;
-                    batch.put_message(of, stamp, &new_message(own, None, message, None)?)?;
-                    places.push(own);
+                    own_place -= 1;
+                    batch.put_message(of, stamp, &new_message(own_place, None, message, None)?)?;
+                    places.push(own_place);
                 }
             }
         }
@@ -160,12 +160,12 @@ pub(super) fn pop_view(
     let mut tops = Vec::new();
     for of in threads {
         let views = batch.views(of)?;
-        let stand = active_views(&views);
-        if let Some(top) = stand.last() {
-            let below = stand
+        let active = active_views(&views);
+        if let Some(top) = active.last() {
+            let below = active
                 .len()
                 .checked_sub(2)
-                .map_or_else(VisibleMessages::all, |at| VisibleMessages::of(stand[at]));
+                .map_or_else(VisibleMessages::all, |at| VisibleMessages::of(active[at]));
             tops.push((top.seq, of, below));
         }
     }

@@ -19,7 +19,7 @@ pub struct AgentActivity {
 impl Retake {
     /// Reads the dialogs of every project; writes nothing.
     pub fn agent_activity(&self) -> Result<AgentActivity, StoreError> {
-        let mut seen = AgentActivity::default();
+        let mut activity = AgentActivity::default();
         for project in self.home.projects()? {
             let folder = self.home.project_folder(&project.id);
             let dialogs = Store::open(&folder, StoreAccess::Read).and_then(|store| store.dialogs());
@@ -27,13 +27,13 @@ impl Retake {
                 Ok(dialogs) => {
                     for dialog in dialogs {
                         let Some(kind) = dialog.kind else { continue };
-                        let newest = seen.kinds.entry(kind).or_insert(dialog.last_at);
+                        let newest = activity.kinds.entry(kind).or_insert(dialog.last_at);
                         *newest = dialog.last_at.max(*newest);
                     }
                 }
-                Err(error) => seen.problems.push((project.root, error)),
+                Err(error) => activity.problems.push((project.root, error)),
             }
         }
-        Ok(seen)
+        Ok(activity)
     }
 }

@@ -66,8 +66,8 @@ impl Default for ApiSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonSettings {
-    /// Whether a hook starts it if none runs: with it, the looks around commands cost what has
-    /// changed.
+    /// Whether a hook starts it if none runs: with a daemon, the scans around commands cost only
+    /// what has changed.
     pub autostart: bool,
     /// Minutes of idling until it shuts down.
     pub idle_minutes: u64,
@@ -146,7 +146,7 @@ pub enum CheckpointPolicy {
     PerMessage,
     /// Also at the end of a turn that edited files.
     PerMessageAndAfterEdits,
-    /// Only when asked; a dialog's first one and those before operations are made all the same.
+    /// Only on request; a dialog's first one and those before operations are made all the same.
     Manual,
 }
 

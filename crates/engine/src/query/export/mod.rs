@@ -86,8 +86,8 @@ impl Project {
     ) -> Result<SnapshotCounts, SnapshotError> {
         let failed = |source| SnapshotError::Write { path: folder.to_owned(), source };
         let dir = ConfinedDir::open(folder).map_err(failed)?;
-        let place = folder.canonicalize().map_err(failed)?;
-        if place.starts_with(self.root()) {
+        let resolved = folder.canonicalize().map_err(failed)?;
+        if resolved.starts_with(self.root()) {
             return Err(SnapshotError::InProject(folder.to_owned()));
         }
         if !options.force && !dir.is_empty().map_err(failed)? {
@@ -172,18 +172,18 @@ impl SnapshotExport<'_> {
 }
 
 impl Project {
-    /// Calls `tell` for each change that matches a filter, oldest first, page by page.
+    /// Calls `visit` for each change that matches a filter, oldest first, page by page.
     fn each_change(
         &self,
         filter: ChangeFilter,
-        tell: &mut dyn FnMut(&Change) -> Result<(), StoreError>,
+        visit: &mut dyn FnMut(&Change) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut filter =
             ChangeFilter { oldest_first: true, limit: Some(CHANGES_PER_PAGE), ..filter };
         loop {
             let changes = self.store().changes(&filter)?;
             for change in &changes {
-                tell(change)?;
+                visit(change)?;
             }
             match changes.last() {
                 Some(last) => filter.after = Some(last.id.0),

@@ -15,10 +15,10 @@ const MAX_NAME_BYTES: usize = 180;
 pub(super) fn unique_name(id: &str, taken: &mut HashSet<String>) -> String {
     let mut name = String::new();
     for (at, byte) in id.bytes().enumerate() {
-        let plain = byte.is_ascii_alphanumeric()
+        let is_plain = byte.is_ascii_alphanumeric()
             || matches!(byte, b'-' | b'_')
             || (byte == b'.' && at > 0 && at + 1 < id.len());
-        if plain {
+        if is_plain {
             name.push(char::from(byte));
         } else {
             let _ = write!(name, "%{byte:02X}");
