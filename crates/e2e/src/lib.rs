@@ -6,12 +6,13 @@
 //! - [`AgentCli`]: the agents, and whether they are installed.
 //!
 //! ```no_run
-//! use retake_e2e::script::{Script, write};
+//! use retake_e2e::script::{ModelScript, write};
 //! use retake_e2e::{AgentCli, AgentDriver, ModelServer};
 //! # let (home, project) = (std::path::Path::new("h"), std::path::Path::new("p"));
 //! let server = ModelServer::start();
-//! server.play("greet", project, Script::new().step("I write.", [write("hi.txt", "hi\n")]));
-//! let agent = Driver::new(Agent::Codex, &server, home, project);
+//! let script = ModelScript::new().step("I write.", [write("hi.txt", "hi\n")]);
+//! server.add_script("greet", project, script);
+//! let agent = AgentDriver::new(AgentCli::Codex, &server, home, project);
 //! agent.turn("greet", "Greet us, please.").ok();
 //! ```
 

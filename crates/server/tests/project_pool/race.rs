@@ -180,13 +180,15 @@ impl AgentAtWork<'_> {
         self.room.record(vec![submission]).unwrap().remove(0).unwrap()
     }
 
+    /// Looks among the latest changes: the person may have written again since.
     fn is_on_record(&self, text: &str) -> bool {
-        let filter = ChangeFilter { limit: Some(1), ..ChangeFilter::default() };
-        let last = self.room.read(move |project| {
-            let last = project.changes(&filter)?.pop();
-            last.map_or(Ok(None), |last| Ok(project.content(&last.after)?))
+        let filter = ChangeFilter { limit: Some(100), ..ChangeFilter::default() };
+        let contents = self.room.read(move |project| {
+            let changes = project.changes(&filter)?;
+            changes.iter().map(|change| Ok(project.content(&change.after)?)).collect()
         });
-        last.unwrap().as_deref() == Some(text.as_bytes())
+        let contents: Vec<Option<Vec<u8>>> = contents.unwrap();
+        contents.iter().flatten().any(|content| content == text.as_bytes())
     }
 }
 
