@@ -13,7 +13,7 @@
 //! let script = ModelScript::new().step("I write.", [write("hi.txt", "hi\n")]);
 //! server.add_script("greet", project, script);
 //! let agent = AgentDriver::new(AgentCli::Codex, &server, home, project);
-//! agent.turn("greet", "Greet us, please.").ok();
+//! agent.turn("greet", "Greet us, please.").expect_success();
 //! ```
 
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]

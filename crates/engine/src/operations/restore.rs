@@ -9,8 +9,7 @@ use crate::plan::{FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
 
 impl Project {
-    /// Plans to put the files into the state of a checkpoint (RSTR-1,
-    /// docs/design/undo.md).
+    /// Plans to put the files into the state of a checkpoint (RSTR-1, docs/design/undo.md).
     pub fn plan_restore(
         &self,
         checkpoint: &Checkpoint,

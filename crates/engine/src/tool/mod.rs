@@ -2,7 +2,8 @@
 //!
 //! Every agent names its tools and arguments differently; here they become one [`ToolIntent`].
 //! Invariants: no I/O, no panic on any input, and time linear in the input's size. Nothing here is
-//! trusted: a prediction only proves something when it equals what is found on disk (docs/design/attribution.md).
+//! trusted: a prediction only proves something when it equals what is found on disk
+//! (docs/design/attribution.md).
 
 mod arguments;
 mod blocks;

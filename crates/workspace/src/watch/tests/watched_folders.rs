@@ -120,11 +120,10 @@ fn tracked_files_matter_although_they_are_ignored() {
         &["build/in", "build/in/keep"],
     );
     // It is moved there with its file: made in place, the watcher may be quick enough to see both.
-    let elsewhere = tempfile::tempdir().unwrap();
-    std::fs::create_dir_all(elsewhere.path().join("in")).unwrap();
-    std::fs::write(elsewhere.path().join("in/keep"), "content").unwrap();
     let come_back = |p: &WatchTestProject| {
-        std::fs::rename(elsewhere.path().join("in"), p.at("build/in")).unwrap();
+        std::fs::create_dir(p.outside("in")).unwrap();
+        std::fs::write(p.outside("in/keep"), "content").unwrap();
+        std::fs::rename(p.outside("in"), p.at("build/in")).unwrap();
     };
     project.check(come_back, &["build/in"]);
     project.check(|p| p.write("build/in/keep"), &["build/in/keep"]);
