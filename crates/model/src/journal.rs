@@ -63,5 +63,7 @@ text_enum! {
         ContextTracked = "context_tracked",
         /// An agent's context was imported from another program's record.
         ContextImported = "context_imported",
+        /// A kind that this program does not know: a newer one wrote it, or the row is damaged.
+        Unknown = "unknown",
     }
 }
