@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use retake_engine::model::{
-    CallId, Change, ChangeId, DialogId, Event, EventKind, JournalKind, Millis,
+    CallId, Change, ChangeId, DialogId, Event, EventKind, JournalKind, Millis, Stamp,
 };
 use retake_engine::{FileLock, InitOptions, JournalEvent, Project, Retake};
-use retake_store::{Batch, CallInput, CallState, NewCall, NewChange};
+use retake_store::{Batch, CallEnd, CallInput, CallState, NewCall, NewChange, ShortArguments};
 use serde_json::{Value, json};
 
 use crate::{files, generate};
@@ -127,6 +127,9 @@ impl RowPattern {
                 command: None,
                 message_index: None,
                 turn: self.change.turn.unwrap_or(0),
+                model: None,
+                arguments: &ShortArguments::default(),
+                process: None,
             },
             at,
         )?;
@@ -152,7 +155,8 @@ impl RowPattern {
             if event.kind == JournalKind::ToolBegin {
                 batch.set_call_seq(row, seq)?;
             } else if event.kind == JournalKind::ToolEnd {
-                batch.close_call(row, CallState::Ended, Some(true), seq, at)?;
+                let end = CallEnd { state: CallState::Ended, ok: Some(true), exit_code: None };
+                batch.close_call(row, end, Stamp { seq, at })?;
                 batch.set_dialog_seq(dialog, seq)?;
             }
         }
@@ -179,6 +183,7 @@ fn end(project: &Project, dialog: &str, call: &str, number: u64) -> Result<()> {
     let what = EventKind::ToolEnd {
         call: Some(CallId(call.to_owned())),
         ok: Some(true),
+        exit_code: None,
         tool: None,
         input: Value::Null,
         background: false,
@@ -210,8 +215,8 @@ mod tests {
             0,
             "the files are as on record"
         );
-        let of_one = Some(dialog(1));
-        let filter = ChangeFilter { dialog: of_one, ..ChangeFilter::default() };
+        let of_one = vec![dialog(1)];
+        let filter = ChangeFilter { dialogs: of_one, ..ChangeFilter::default() };
         let changes = project.changes(&filter).unwrap();
         assert_eq!(changes.len(), 83);
         let (newest, oldest) = (&changes[0], &changes[82]);

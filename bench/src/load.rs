@@ -14,8 +14,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
-use retake_engine::model::{CallId, DialogId, Event, EventKind, Millis, PathState, ProjectPath};
+use retake_engine::model::{
+    CallId, Caller, DialogId, Event, EventKind, Millis, PathState, ProjectPath,
+};
 use retake_engine::{ChangeFilter, InitOptions, Project, Retake};
+use retake_server::http::HttpOptions;
 use retake_server::{CallError, DaemonClient};
 use retake_service::request::{RecordEvents, Submission};
 use serde_json::json;
@@ -158,6 +161,7 @@ impl LoadAgent<'_> {
         let what = EventKind::ToolEnd {
             call,
             ok: Some(true),
+            exit_code: None,
             tool: None,
             input,
             background: false,
@@ -181,7 +185,13 @@ impl LoadAgent<'_> {
         let key = format!("load-{}", NEXT_KEY.fetch_add(1, Ordering::Relaxed));
         let submissions = vec![Submission::new(key, event, now())];
         let client = DaemonClient::connect(self.home).ok().context("the daemon does not answer")?;
-        let asked = client.run(self.root, false, RecordEvents { submissions }, &mut |_, _| {});
+        let asked = client.run(
+            self.root,
+            false,
+            Caller::default(),
+            RecordEvents { submissions },
+            &mut |_, _| {},
+        );
         let answers = asked.map_err(|unanswered| match unanswered {
             CallError::Failed(failure) => anyhow::Error::new(failure),
             other => anyhow::anyhow!("the daemon did not record it: {other:?}"),
@@ -194,7 +204,7 @@ impl LoadAgent<'_> {
 /// Serves a home, as `retake daemon run` does.
 pub(crate) fn daemon(home: &Path) -> Result<()> {
     let daemon = retake_server::Daemon::open(Retake::new(home), now)?;
-    daemon.serve(Duration::from_secs(600), 0)?;
+    daemon.serve(Duration::from_secs(600), &HttpOptions::default())?;
     Ok(())
 }
 
@@ -274,8 +284,8 @@ fn check(project: &Project, ledgers: &[WriterLedger]) -> Result<()> {
     }
     let mut missing = 0;
     for (number, ledger) in ledgers.iter().enumerate() {
-        let dialog = Some(DialogId(format!("writer-{number}")));
-        let changes = project.changes(&ChangeFilter { dialog, ..ChangeFilter::default() })?;
+        let dialogs = vec![DialogId(format!("writer-{number}"))];
+        let changes = project.changes(&ChangeFilter { dialogs, ..ChangeFilter::default() })?;
         missing += ledger.edits.saturating_sub(changes.len() as u64);
     }
     println!(

@@ -10,7 +10,7 @@ use crate::parse::HookParser;
 use crate::reply::HookReplies;
 use crate::setup::SetupSpec;
 use crate::transcript::TranscriptSource;
-use crate::{claude_code, cline, codex, copilot, cursor, gemini, opencode};
+use crate::{claude_code, cline, codex, copilot, copilot_vscode, cursor, gemini, opencode};
 
 /// An agent product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -30,6 +30,8 @@ pub enum AgentKind {
     Cline,
     /// Cursor; written from its documentation, not tried.
     Cursor,
+    /// GitHub Copilot in VS Code; written from its documentation, not tried.
+    CopilotVscode,
 }
 
 /// A name that stands for no agent.
@@ -38,7 +40,7 @@ pub enum AgentKind {
 pub struct UnknownAgent(String);
 
 /// The row of each agent, in the order of [`AgentKind`].
-const SPECS: [&AgentSpec; 7] = [
+const SPECS: [&AgentSpec; 8] = [
     &claude_code::SPEC,
     &codex::SPEC,
     &gemini::SPEC,
@@ -46,6 +48,7 @@ const SPECS: [&AgentSpec; 7] = [
     &copilot::SPEC,
     &cline::SPEC,
     &cursor::SPEC,
+    &copilot_vscode::SPEC,
 ];
 
 /// What one agent is called, and how its formats are read and written.
@@ -66,7 +69,8 @@ pub(crate) struct AgentSpec {
     pub(crate) transcript: TranscriptSource,
     /// The format of its conversations; `None` if it is not known.
     pub(crate) history: Option<&'static FormatSpec>,
-    pub(crate) setup: SetupSpec,
+    /// How its settings get hooks; `None` if it has none of its own, and reads those of others.
+    pub(crate) setup: Option<SetupSpec>,
 }
 
 impl AgentKind {

@@ -32,6 +32,7 @@ mod claude_code;
 mod cline;
 mod codex;
 mod copilot;
+mod copilot_vscode;
 mod cursor;
 mod file_reads;
 mod gemini;
@@ -45,5 +46,6 @@ pub mod transcript;
 mod wire;
 
 pub use agent::{AgentKind, UnknownAgent};
+pub use copilot_vscode::sender::{payload_key, sending_agent};
 pub use parse::{HookMessage, HookParseError, HookPhase, TranscriptLocation, parse_hook};
 pub use reply::{HookFeedback, HookVerdict, feedback_of, render_reply};

@@ -83,8 +83,9 @@ pub fn parse_hook(
     payload: &[u8],
 ) -> Result<HookMessage, HookParseError> {
     let payload = HookPayload::parse(payload)?;
-    // `type` is how Codex's `notify` names itself, and opencode's bus.
-    let named = payload.non_empty_text(&["/hook_event_name", "/hookName"]);
+    // `type` is how Codex's `notify` names itself, and opencode's bus; `hookEventName` is of early
+    // versions of VS Code.
+    let named = payload.non_empty_text(&["/hook_event_name", "/hookName", "/hookEventName"]);
     let name = named.or(event).or_else(|| payload.non_empty_text(&["/type"]));
     let name = name.ok_or(HookParseError::Missing("hook_event_name"))?;
     (agent.spec().parse_hook)(name, &payload)
@@ -103,6 +104,8 @@ pub(crate) struct EventSource {
     pub(crate) subagent: Option<Subagent>,
     /// The working directory.
     pub(crate) cwd: Option<String>,
+    /// The model, as the payload names it.
+    pub(crate) model: Option<String>,
 }
 
 /// An agent that another one started.
@@ -130,8 +133,11 @@ pub(crate) struct HookToolCall {
 }
 
 /// How a call ended.
+#[derive(Default)]
 pub(crate) struct ToolOutcome {
     pub(crate) ok: Option<bool>,
+    /// The exit code of the command that it ran.
+    pub(crate) exit_code: Option<i64>,
     /// The name of the task that goes on in the background.
     pub(crate) task: Option<String>,
 }
@@ -143,6 +149,7 @@ impl EventSource {
             agent: self.subagent_id().cloned(),
             parent: self.subagent.as_ref().map(|subagent| subagent.parent.clone()),
             kind: Some(self.kind.name().to_owned()),
+            model: self.model.clone(),
             cwd: self.cwd.clone(),
             message_index: None,
             reads: Vec::new(),
@@ -152,6 +159,13 @@ impl EventSource {
 
     pub(crate) fn subagent_id(&self) -> Option<&AgentId> {
         self.subagent.as_ref().map(|subagent| &subagent.id)
+    }
+}
+
+impl ToolOutcome {
+    /// An end of which nothing but its success is known.
+    pub(crate) fn of(ok: Option<bool>) -> Self {
+        Self { ok, ..Self::default() }
     }
 }
 
@@ -233,6 +247,7 @@ impl HookAction {
             Self::End(call, outcome) => EventKind::ToolEnd {
                 call: call.id,
                 ok: outcome.ok,
+                exit_code: outcome.exit_code,
                 tool: Some(call.tool),
                 input: call.input,
                 background: outcome.task.is_some(),

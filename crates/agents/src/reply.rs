@@ -161,6 +161,15 @@ mod tests {
             cursor Other proceed: {}
             cursor Other note: {}
             cursor Other deny: {}
+            copilot-vscode Begin proceed: -
+            copilot-vscode Begin note: {"hookSpecificOutput":{"additionalContext":"N","hookEventName":"PreToolUse"}}
+            copilot-vscode Begin deny: {"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"D"}}
+            copilot-vscode UserMessage proceed: -
+            copilot-vscode UserMessage note: {"hookSpecificOutput":{"additionalContext":"N","hookEventName":"UserPromptSubmit"}}
+            copilot-vscode UserMessage deny: {"hookSpecificOutput":{"additionalContext":"D","hookEventName":"UserPromptSubmit"}}
+            copilot-vscode Other proceed: -
+            copilot-vscode Other note: -
+            copilot-vscode Other deny: -
         "#]].assert_eq(&table);
     }
 

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use retake_agents::{AgentKind, parse_hook};
+use retake_agents::{AgentKind, parse_hook, sending_agent};
 
 mod support;
 
@@ -65,7 +65,7 @@ fn claude_code() {
             PostToolUse.mcp__probe__echo: End
               tool_end 21a77206-32f7-41 mcp__probe__echo #toolu_s0x0x650e5 (text) ok=Some(true)
             PostToolUseFailure.Bash: End
-              tool_end 30c69717-1382-48 Bash #toolu_s1x1x20063 (command,description) ok=Some(false)
+              tool_end 30c69717-1382-48 Bash #toolu_s1x1x20063 (command,description) ok=Some(false) exit=3
             PreToolUse.Agent: Begin
               tool_begin 30c69717-1382-48 Agent #toolu_s0x1xc6de7 (description,prompt,subagent_type)
             PreToolUse.Bash: Begin
@@ -115,40 +115,40 @@ fn codex() {
         AgentKind::Codex,
         &expect![[r#"
             Interrupt: Other
-              turn_end 01a1e09e-c065-7e background=[]
+              turn_end 01a1e09e-c065-7e model=gpt-5.5 background=[]
               at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T19-11-02-01a1e09e-c065-7e83-b80b-050c90cd3636.jsonl
             PostToolUse.Bash.codemode: End
-              tool_end 01a1e081-042e-72 Bash #exec-11037ca9-70 (command) ok=None
+              tool_end 01a1e081-042e-72 model=gpt-6-sol Bash #exec-11037ca9-70 (command) ok=None
             PostToolUse.Bash: End
-              tool_end 01a1e07c-eaa5-7f Bash #call_s2x0xad7dab (command) ok=None
+              tool_end 01a1e07c-eaa5-7f model=gpt-5.5 Bash #call_s2x0xad7dab (command) ok=None
             PostToolUse.Bash.subagent: End
-              tool_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main Bash #call_s1x0xc865f9 (command) ok=None
+              tool_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main model=gpt-5.5 Bash #call_s1x0xc865f9 (command) ok=None
             PostToolUse.apply_patch.codemode: End
-              tool_end 01a1e081-042e-72 apply_patch #exec-bb93388e-da (command) ok=Some(true)
+              tool_end 01a1e081-042e-72 model=gpt-6-sol apply_patch #exec-bb93388e-da (command) ok=Some(true)
             PostToolUse.apply_patch: End
-              tool_end 01a1e07c-eaa5-7f apply_patch #call_s0x0x0e4667 (command) ok=Some(true)
+              tool_end 01a1e07c-eaa5-7f model=gpt-5.5 apply_patch #call_s0x0x0e4667 (command) ok=Some(true)
             PostToolUse.apply_patch.subagent: End
-              tool_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main apply_patch #call_s0x0xbeb163 (command) ok=Some(true)
+              tool_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main model=gpt-5.5 apply_patch #call_s0x0xbeb163 (command) ok=Some(true)
             PostToolUse.mcp__probe__echo: End
-              tool_end 01a1e080-1bb5-79 mcp__probe__echo #call_s0x0xfa66e0 (text) ok=Some(true)
+              tool_end 01a1e080-1bb5-79 model=gpt-5.5 mcp__probe__echo #call_s0x0xfa66e0 (text) ok=Some(true)
             PostToolUse.spawn_agent: End
-              tool_end 01a1e080-760c-75 spawn_agent #call_s0x0x463d2d (message) ok=None
+              tool_end 01a1e080-760c-75 model=gpt-5.5 spawn_agent #call_s0x0x463d2d (message) ok=None
             PreToolUse.Bash.codemode: Begin
-              tool_begin 01a1e081-042e-72 Bash #exec-11037ca9-70 (command)
+              tool_begin 01a1e081-042e-72 model=gpt-6-sol Bash #exec-11037ca9-70 (command)
             PreToolUse.Bash: Begin
-              tool_begin 01a1e07c-eaa5-7f Bash #call_s2x0xad7dab (command)
+              tool_begin 01a1e07c-eaa5-7f model=gpt-5.5 Bash #call_s2x0xad7dab (command)
             PreToolUse.Bash.subagent: Begin
-              tool_begin 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main Bash #call_s1x0xc865f9 (command)
+              tool_begin 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main model=gpt-5.5 Bash #call_s1x0xc865f9 (command)
             PreToolUse.apply_patch.codemode: Begin
-              tool_begin 01a1e081-042e-72 apply_patch #exec-bb93388e-da (command)
+              tool_begin 01a1e081-042e-72 model=gpt-6-sol apply_patch #exec-bb93388e-da (command)
             PreToolUse.apply_patch: Begin
-              tool_begin 01a1e07c-eaa5-7f apply_patch #call_s0x0x0e4667 (command)
+              tool_begin 01a1e07c-eaa5-7f model=gpt-5.5 apply_patch #call_s0x0x0e4667 (command)
             PreToolUse.apply_patch.subagent: Begin
-              tool_begin 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main apply_patch #call_s0x0xbeb163 (command)
+              tool_begin 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main model=gpt-5.5 apply_patch #call_s0x0xbeb163 (command)
             PreToolUse.mcp__probe__echo: Begin
-              tool_begin 01a1e080-1bb5-79 mcp__probe__echo #call_s0x0xfa66e0 (text)
+              tool_begin 01a1e080-1bb5-79 model=gpt-5.5 mcp__probe__echo #call_s0x0xfa66e0 (text)
             PreToolUse.spawn_agent: Begin
-              tool_begin 01a1e080-760c-75 spawn_agent #call_s0x0x463d2d (message)
+              tool_begin 01a1e080-760c-75 model=gpt-5.5 spawn_agent #call_s0x0x463d2d (message)
             SessionEnd.codemode: Other
               dialog_end 01a1e081-042e-72
               at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-38-34-01a1e081-042e-7292-8eb6-26789cc00193.jsonl
@@ -156,30 +156,30 @@ fn codex() {
               dialog_end 01a1e07c-eaa5-7f
               at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-34-05-01a1e07c-eaa5-7f13-988d-c01f46eec273.jsonl
             SessionStart.codemode: Other
-              dialog_start 01a1e081-042e-72
+              dialog_start 01a1e081-042e-72 model=gpt-6-sol
             SessionStart: Other
-              dialog_start 01a1e07c-eaa5-7f
+              dialog_start 01a1e07c-eaa5-7f model=gpt-5.5
             SessionStart.resume: Other
-              dialog_start 01a1e081-c55a-74
+              dialog_start 01a1e081-c55a-74 model=gpt-5.5
             Stop.codemode: Other
-              turn_end 01a1e081-042e-72 background=[]
+              turn_end 01a1e081-042e-72 model=gpt-6-sol background=[]
               at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-38-34-01a1e081-042e-7292-8eb6-26789cc00193.jsonl
               said "All done: wrote, edited, ran a shell command, read."
             Stop: Other
-              turn_end 01a1e07c-eaa5-7f background=[]
+              turn_end 01a1e07c-eaa5-7f model=gpt-5.5 background=[]
               at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-34-05-01a1e07c-eaa5-7f13-988d-c01f46eec273.jsonl
               said "All done: wrote, edited, ran a shell command, read."
             SubagentStart: Other
-              dialog_start 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main
+              dialog_start 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main model=gpt-5.5
             SubagentStop: Other
-              turn_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main background=[]
+              turn_end 01a1e080-760c-75 agent=01a1e080-77e7-79 parent=main model=gpt-5.5 background=[]
               at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-37-58-01a1e080-77e7-79b3-a0f3-c1676dce2c98.jsonl of 01a1e080-77e7-79b3-a0f3-c1676dce2c98
               said "sub1 finished"
             UserPromptSubmit.codemode: UserMessage
-              user_message 01a1e081-042e-72 "do the thing"
+              user_message 01a1e081-042e-72 model=gpt-6-sol "do the thing"
               at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-38-34-01a1e081-042e-7292-8eb6-26789cc00193.jsonl
             UserPromptSubmit: UserMessage
-              user_message 01a1e07c-eaa5-7f "do the thing"
+              user_message 01a1e07c-eaa5-7f model=gpt-5.5 "do the thing"
               at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-34-05-01a1e07c-eaa5-7f13-988d-c01f46eec273.jsonl
             notify.argv1.codemode: Other
             notify.argv1: Other
@@ -265,7 +265,7 @@ fn opencode() {
             tool.execute.after.apply_patch: End
               tool_end ses_e1f74305affe apply_patch #call_s0x0x81113a (patchText) ok=Some(true)
             tool.execute.after.bash: End
-              tool_end ses_e1f78f2d6ffe bash #call_s2x0x4176d2 (command,description) ok=Some(true)
+              tool_end ses_e1f78f2d6ffe bash #call_s2x0x4176d2 (command,description) ok=Some(true) exit=0
             tool.execute.after.edit: End
               tool_end ses_e1f78f2d6ffe edit #call_s1x0x94f562 (filePath,newString,oldString) ok=Some(true)
             tool.execute.after.probe_echo: End
@@ -336,7 +336,7 @@ fn copilot() {
             permissionRequest.bash: Other
             permissionRequest.edit: Other
             postToolUse.bash: End
-              tool_end 3c6653f0-e79a-48 bash (command,description) ok=Some(true)
+              tool_end 3c6653f0-e79a-48 bash (command,description) ok=Some(true) exit=0
             postToolUse.create: End
               tool_end 3c6653f0-e79a-48 create (file_text,path) ok=Some(true)
             postToolUse.edit: End
@@ -403,26 +403,90 @@ fn cursor() {
         AgentKind::Cursor,
         &expect![[r#"
             afterFileEdit: End
-              tool_end conv-1 edit_file (edits,file_path) ok=Some(true)
+              tool_end conv-1 model=m edit_file (edits,file_path) ok=Some(true)
             afterShellExecution: End
-              tool_end conv-1 Shell (command) ok=None
+              tool_end conv-1 model=m Shell (command) ok=None
             beforeMCPExecution: Begin
-              tool_begin conv-1 echo (text)
+              tool_begin conv-1 model=m echo (text)
             beforeReadFile: Other
             beforeShellExecution: Begin
-              tool_begin conv-1 Shell (command,cwd)
+              tool_begin conv-1 model=m Shell (command,cwd)
             beforeSubmitPrompt: UserMessage
-              user_message conv-1 "do the thing"
+              user_message conv-1 model=m "do the thing"
             postToolUse: End
-              tool_end conv-1 Write #t1 (content,file_path) ok=Some(true)
+              tool_end conv-1 model=m Write #t1 (content,file_path) ok=Some(true)
             preToolUse: Begin
-              tool_begin conv-1 Write #t1 (content,file_path)
+              tool_begin conv-1 model=m Write #t1 (content,file_path)
             sessionEnd: Other
-              dialog_end conv-1
+              dialog_end conv-1 model=m
             sessionStart: Other
-              dialog_start conv-1
+              dialog_start conv-1 model=m
             stop: Other
-              turn_end conv-1 background=[]
+              turn_end conv-1 model=m background=[]
         "#]],
     );
+}
+
+/// What VS Code sends through the hooks of Claude Code and of Copilot CLI.
+#[test]
+fn copilot_vscode() {
+    check(
+        AgentKind::CopilotVscode,
+        &expect![[r#"
+        PostToolUse.apply_patch: End
+          tool_end 7f3c1a52-0d6e-4b apply_patch #call_4__vscode-4 (explanation,input) ok=Some(true)
+        PostToolUse.create_file: End
+          tool_end 7f3c1a52-0d6e-4b create_file #call_1__vscode-1 (content,filePath) ok=Some(true)
+        PostToolUse.insert_edit_into_file: End
+          tool_end 7f3c1a52-0d6e-4b insert_edit_into_file #call_5__vscode-5 (code,explanation,filePath) ok=Some(true)
+        PostToolUse.multi_replace_string_in_file: End
+          tool_end 7f3c1a52-0d6e-4b multi_replace_string_in_file #call_3__vscode-3 (explanation,replacements) ok=Some(true)
+        PostToolUse.read_file: End
+          tool_end 7f3c1a52-0d6e-4b read_file #call_7__vscode-7 (endLine,filePath,startLine) ok=Some(true)
+        PostToolUse.replace_string_in_file: End
+          tool_end 7f3c1a52-0d6e-4b replace_string_in_file #call_2__vscode-2 (filePath,newString,oldString) ok=Some(true)
+        PostToolUse.run_in_terminal: End
+          tool_end 7f3c1a52-0d6e-4b run_in_terminal #call_6__vscode-6 (command,explanation,goal,isBackground,timeout) ok=Some(true)
+        PreCompact: Other
+        PreToolUse.apply_patch: Begin
+          tool_begin 7f3c1a52-0d6e-4b apply_patch #call_4__vscode-4 (explanation,input)
+        PreToolUse.create_file.early: Begin
+          tool_begin 7f3c1a52-0d6e-4b create_file #call_8__vscode-8 (content,filePath)
+        PreToolUse.create_file: Begin
+          tool_begin 7f3c1a52-0d6e-4b create_file #call_1__vscode-1 (content,filePath)
+        PreToolUse.insert_edit_into_file: Begin
+          tool_begin 7f3c1a52-0d6e-4b insert_edit_into_file #call_5__vscode-5 (code,explanation,filePath)
+        PreToolUse.multi_replace_string_in_file: Begin
+          tool_begin 7f3c1a52-0d6e-4b multi_replace_string_in_file #call_3__vscode-3 (explanation,replacements)
+        PreToolUse.read_file: Begin
+          tool_begin 7f3c1a52-0d6e-4b read_file #call_7__vscode-7 (endLine,filePath,startLine)
+        PreToolUse.replace_string_in_file: Begin
+          tool_begin 7f3c1a52-0d6e-4b replace_string_in_file #call_2__vscode-2 (filePath,newString,oldString)
+        PreToolUse.run_in_terminal: Begin
+          tool_begin 7f3c1a52-0d6e-4b run_in_terminal #call_6__vscode-6 (command,explanation,goal,isBackground,timeout)
+        SessionStart: Other
+        Stop: Other
+          turn_end 7f3c1a52-0d6e-4b background=[]
+        SubagentStart: Other
+          dialog_start 7f3c1a52-0d6e-4b agent=subagent-1 parent=main
+        SubagentStop: Other
+          turn_end 7f3c1a52-0d6e-4b agent=subagent-1 parent=main background=[]
+        UserPromptSubmit: UserMessage
+          user_message 7f3c1a52-0d6e-4b "do the thing"
+    "#]],
+    );
+}
+
+/// Each payload is its own agent's, whichever hook it came through.
+#[test]
+fn payloads_are_told_apart_by_their_senders() {
+    for agent in [AgentKind::ClaudeCode, AgentKind::Copilot] {
+        for payload in support::payloads(agent) {
+            assert_eq!(sending_agent(agent, &payload.bytes), agent, "{}", payload.name);
+        }
+        for payload in support::payloads(AgentKind::CopilotVscode) {
+            let sender = sending_agent(agent, &payload.bytes);
+            assert_eq!(sender, AgentKind::CopilotVscode, "{} as {agent}", payload.name);
+        }
+    }
 }

@@ -152,6 +152,37 @@ fn cline() {
 }
 
 #[test]
+fn the_model_of_each_message_is_read_where_the_transcript_names_it() {
+    for (agent, model) in [
+        (AgentKind::ClaudeCode, Some("claude-opus-5-5")),
+        (AgentKind::Gemini, Some("gemini-2.5-pro")),
+        (AgentKind::Copilot, Some("claude-sonnet-4.5")),
+        (AgentKind::Cline, Some("stub-model")),
+        // Its hooks name it.
+        (AgentKind::Codex, None),
+    ] {
+        for fixture in support::transcripts(agent) {
+            let said = read_at_once(agent, &fixture.bytes);
+            let said: Vec<_> =
+                said.into_iter().filter(|one| one.by == Speaker::Assistant).collect();
+            assert!(!said.is_empty(), "{agent}, {}", fixture.name);
+            for message in said {
+                assert_eq!(message.model.as_deref(), model, "{agent}, {}", fixture.name);
+            }
+        }
+    }
+    let line = |model: &str| {
+        json!({"type": "assistant",
+        "message": {"id": "m1", "model": model, "content": [{"type": "text", "text": "x"}]}})
+    };
+    let long = "x".repeat(1000);
+    for odd in ["<synthetic>", "", &long] {
+        let messages = read_at_once(AgentKind::ClaudeCode, &jsonl(&[line(odd)]));
+        assert_eq!(messages[0].model, None);
+    }
+}
+
+#[test]
 fn agents_without_a_file_are_not_read() {
     for agent in [AgentKind::Opencode, AgentKind::Cursor] {
         let read = transcript::read(agent, &TranscriptCursor::default(), b"{}\n");
@@ -482,5 +513,5 @@ fn a_message_becomes_an_event() {
     let sub = messages[1].event(&dialog, Some(&"a1".into()), AgentKind::ClaudeCode);
     expect![[r#"
         user_message d index=0 "do the thing"
-        assistant_message d agent=a1 parent=main index=1 "I will write a new file." #toolu_s0x0x8e86e"#]].assert_eq(&format!("{}\n{}", support::line(&main), support::line(&sub)));
+        assistant_message d agent=a1 parent=main model=claude-opus-5-5 index=1 "I will write a new file." #toolu_s0x0x8e86e"#]].assert_eq(&format!("{}\n{}", support::line(&main), support::line(&sub)));
 }

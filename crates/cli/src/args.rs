@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use clap::builder::{FalseyValueParser, Resettable};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use retake_engine::model::{Actor, ChangeId, ChangeStatus};
+use retake_engine::model::{Actor, ChangeId, ChangeStatus, Confidence};
 
 use crate::time;
 
@@ -24,7 +24,9 @@ pub(crate) use context::{
     ContextAgentArgs, ContextArgs, ContextCommand, ContextExportArgs, ContextImportArgs,
     ContextMarkArgs, ContextShowArgs,
 };
-pub(crate) use daemon::{DaemonArgs, DaemonCodeArgs, DaemonCommand, DaemonRunArgs};
+pub(crate) use daemon::{
+    DaemonArgs, DaemonCodeArgs, DaemonCommand, DaemonLogoutArgs, DaemonRunArgs, DaemonTokenArgs,
+};
 pub(crate) use history::{
     ConversationArgs, HistoryArgs, HistoryCommand, HistoryCondenseArgs, HistoryExportArgs,
     HistoryImportArgs, HistoryShowArgs,
@@ -173,6 +175,8 @@ pub(crate) enum CliCommand {
     Init(InitArgs),
     /// Show unreviewed agent changes and unprotected files
     Status(StatusArgs),
+    /// List all projects on record, and what of each asks for attention
+    Projects(ProjectsArgs),
     /// List changes, newest first
     Log(LogArgs),
     /// Show one change: who, when, how sure, and its diff
@@ -211,7 +215,7 @@ pub(crate) enum CliCommand {
     #[command(
         after_help = "Examples:\n  retake dialogs\n  retake log --dialog \"$(retake dialogs --json | jq -r '.dialogs[0].id')\""
     )]
-    Dialogs,
+    Dialogs(DialogsArgs),
     /// Show what was said in a dialog, and what the model got; take it in, write it, condense it
     History(HistoryArgs),
     /// Show which files agents know, and what of them is not so any more
@@ -306,15 +310,23 @@ pub(crate) struct StatusArgs {
     pub(crate) ignored: bool,
 }
 
+/// Options of `projects`.
+#[derive(Debug, Args)]
+pub(crate) struct ProjectsArgs {
+    /// At most this many, those that were recorded to last
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: usize,
+}
+
 /// Which changes.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeFilterArgs {
-    /// Of this dialog; the start of its id is enough
+    /// Of this dialog; the start of its id is enough (can be given several times)
     #[arg(long, value_name = "ID")]
-    pub(crate) dialog: Option<String>,
-    /// Of this agent
+    pub(crate) dialog: Vec<String>,
+    /// Of this agent (can be given several times)
     #[arg(long, value_name = "ID")]
-    pub(crate) agent: Option<String>,
+    pub(crate) agent: Vec<String>,
     /// Of this file, or of everything in this folder
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
@@ -334,18 +346,43 @@ pub(crate) struct LogArgs {
     /// Recorded until this time
     #[arg(long, value_name = "TIME", value_parser = time::validate)]
     pub(crate) until: Option<String>,
-    /// Made by: agent, user, git, retake, unknown
-    #[arg(long)]
-    pub(crate) actor: Option<Actor>,
-    /// What agents did, with the status: pending, accepted, rejected, reverted
-    #[arg(long)]
-    pub(crate) status: Option<ChangeStatus>,
+    /// Made by: agent, user, git, retake, unknown (several: separated by commas)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) actor: Vec<Actor>,
+    /// What agents did, with the status: pending, accepted, rejected, reverted (several: separated
+    /// by commas)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) status: Vec<ChangeStatus>,
+    /// How sure it is who did it: certain, window, shared, late, assumed (several: separated by
+    /// commas)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) confidence: Vec<Confidence>,
+    /// Of this turn of the dialog
+    #[arg(long, value_name = "N", requires = "dialog")]
+    pub(crate) turn: Option<u64>,
+    /// By this call of a tool
+    #[arg(long, value_name = "ID")]
+    pub(crate) call: Option<String>,
     /// At most this many
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Oldest first
     #[arg(long)]
     pub(crate) oldest_first: bool,
+}
+
+/// Options of `dialogs`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  retake dialogs\n  retake dialogs --turns 3f2a\n  retake dialogs --calls 3f2a --json"
+)]
+pub(crate) struct DialogsArgs {
+    /// List the turns of this dialog; the start of its id is enough
+    #[arg(long, value_name = "ID", conflicts_with = "calls")]
+    pub(crate) turns: Option<String>,
+    /// List the calls of tools in this dialog
+    #[arg(long, value_name = "ID")]
+    pub(crate) calls: Option<String>,
 }
 
 /// Options of `show`.

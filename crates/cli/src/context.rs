@@ -1,18 +1,19 @@
 //! The context of every command: the home, the folder, the clock and the output.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use retake_engine::model::{DialogId, ErrorCode, Millis, ProjectPath};
+use retake_engine::model::{Caller, DialogId, ErrorCode, Millis, ProjectPath};
 use retake_engine::settings::{Settings, SettingsError};
 use retake_engine::{ChangeFilter, Project, RecordOutcome, RefreshOutcome, Retake};
 use retake_server::{CallError, ConnectError, DaemonClient};
 use retake_service::request::{
     ProgressFn, ProjectCommand, RecordEvents, RefreshProject, Submission,
 };
+use retake_service::setup::usual_home;
 
 use crate::args::{ChangeFilterArgs, GlobalArgs};
 use crate::failure::ApiError;
@@ -54,6 +55,8 @@ pub(crate) struct CommandContext {
     pub(crate) project: Option<PathBuf>,
     /// Retake's own folder, if the person named it.
     pub(crate) named_home: Option<PathBuf>,
+    /// The home that is used when none is named, if the environment says where it is.
+    default_home: Option<PathBuf>,
     /// The current folder.
     pub(crate) cwd: PathBuf,
     /// Whether JSON is wanted.
@@ -62,36 +65,50 @@ pub(crate) struct CommandContext {
     pub(crate) no_look: bool,
     /// Where output goes.
     pub(crate) out: Output,
+    /// Who runs the command.
+    pub(crate) caller: RefCell<Caller>,
     /// Whether requests skip the daemon: by option, or since none answered.
     no_daemon: Cell<bool>,
 }
 
 impl CommandContext {
-    /// Reads the environment, once.
-    pub(crate) fn new(global: &GlobalArgs) -> Result<Self> {
+    /// Reads the environment, once; `caller` runs the command.
+    pub(crate) fn new(global: &GlobalArgs, caller: Caller) -> Result<Self> {
         let folder = |name: &str| {
             std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
         };
         let user_home = folder("HOME");
-        let home = match &global.home {
-            Some(home) => std::path::absolute(home)?,
-            None => default_home(folder("XDG_DATA_HOME"), user_home.as_deref())?,
+        let default_home = default_home(folder("XDG_DATA_HOME"), user_home.as_deref());
+        let (home, default_home) = match (&global.home, default_home) {
+            (Some(home), default) => (std::path::absolute(home)?, default.ok()),
+            (None, default) => {
+                let home = default?;
+                (home.clone(), Some(home))
+            }
         };
         let named_home = global.home.is_some().then(|| home.clone());
         let retake = Retake::new(home)
             .user_home(user_home)
             .config_home(folder("XDG_CONFIG_HOME"))
-            .temp(Some(std::env::temp_dir()));
+            .temp(Some(std::env::temp_dir()))
+            .said_by(caller.clone());
         Ok(Self {
             retake,
             project: global.project.clone(),
             named_home,
+            default_home,
             cwd: std::env::current_dir().context("the current folder cannot be found")?,
             json: global.json,
             no_look: global.no_look,
             out: Output::detect(),
+            caller: RefCell::new(caller),
             no_daemon: Cell::new(global.no_daemon),
         })
+    }
+
+    /// Returns true if the home is the one that is used when none is named.
+    pub(crate) fn is_default_home(&self) -> bool {
+        self.default_home.as_deref() == Some(self.retake.folder())
     }
 
     /// The time now.
@@ -115,6 +132,7 @@ impl CommandContext {
     /// Opens the project for a request, which itself reports an interrupted operation.
     pub(crate) fn open_to_write(&self) -> Result<Project> {
         let project = self.retake.open(self.start_folder())?;
+        self.resolve_caller(&project);
         warn_of_settings(project.settings_problem());
         Ok(project)
     }
@@ -170,6 +188,7 @@ impl CommandContext {
             return Ok(answer?);
         }
         let project = self.open_to_write()?;
+        self.permit(&project, command)?;
         Ok(command.run(&project, self.now(), &mut |_, _| {})?)
     }
 
@@ -190,10 +209,11 @@ impl CommandContext {
         command: V,
         progress: ProgressFn<'_>,
     ) -> Result<V::Answer> {
-        match self.run_in_daemon(project.root(), false, &command, progress) {
-            Some(answer) => Ok(answer?),
-            None => Ok(command.run(project, self.now(), progress)?),
+        if let Some(answer) = self.run_in_daemon(project.root(), false, &command, progress) {
+            return Ok(answer?);
         }
+        self.permit(project, &command)?;
+        Ok(command.run(project, self.now(), progress)?)
     }
 
     /// Records an event in the other projects that it concerns. Failures are warnings; the event
@@ -228,7 +248,8 @@ impl CommandContext {
         command: &V,
         progress: ProgressFn<'_>,
     ) -> Option<Result<V::Answer, ApiError>> {
-        match self.connect_daemon()?.run(start, create, command.clone(), progress) {
+        let (client, caller) = (self.connect_daemon()?, self.caller.borrow().clone());
+        match client.run(start, create, caller, command.clone(), progress) {
             Ok(answer) => Some(Ok(answer)),
             Err(CallError::Failed(failure)) => Some(Err(failure)),
             Err(CallError::NotDone) => None,
@@ -284,12 +305,12 @@ impl CommandContext {
             .map(|text| self.resolve_time(text, DayBoundary::Start))
             .transpose()?;
         Ok(ChangeFilter {
-            dialog: filter
+            dialogs: filter
                 .dialog
-                .as_deref()
+                .iter()
                 .map(|text| resolve_dialog(project, text))
-                .transpose()?,
-            agent: filter.agent.as_deref().map(Into::into),
+                .collect::<Result<_>>()?,
+            agents: filter.agent.iter().map(|text| text.as_str().into()).collect(),
             path: match &filter.file {
                 Some(path) => self.resolve_path(project, path)?,
                 None => None,
@@ -382,13 +403,8 @@ pub(crate) fn resolve_dialog(project: &Project, text: &str) -> Result<DialogId> 
 }
 
 fn default_home(data: Option<PathBuf>, user_home: Option<&Path>) -> Result<PathBuf> {
-    if let Some(data) = data.filter(|data| data.is_absolute()) {
-        return Ok(data.join("retake"));
-    }
-    let user_home = user_home.ok_or_else(|| {
+    let home = usual_home(data, user_home).ok_or_else(|| {
         ApiError::new(ErrorCode::NoHome, "neither RETAKE_HOME nor HOME is set", "pass --home DIR")
     })?;
-    let data =
-        if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
-    Ok(user_home.join(data).join("retake"))
+    Ok(home)
 }

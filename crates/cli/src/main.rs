@@ -4,12 +4,12 @@
 //! [`output`], and every foreign word in it through [`mod@escape`].
 
 mod args;
+mod caller;
 mod checkpoint_id;
 mod commands;
 mod confirm;
 mod context;
 mod describe;
-mod escape;
 mod failure;
 mod outcome;
 mod output;
@@ -17,7 +17,6 @@ mod output_file;
 mod paint;
 mod patch;
 mod progress;
-mod quote;
 mod table;
 mod time;
 
@@ -25,7 +24,10 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use retake_engine::model::foreign_text as escape;
+
 use crate::args::{Cli, CliCommand, DaemonArgs, DaemonCommand};
+use crate::caller::initial_caller;
 use crate::context::{CommandContext, Exit};
 use crate::escape::{escape, escape_text};
 use crate::failure::failure_of;
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
     };
     cli.global.color.apply();
     let json = cli.global.json;
-    let done = CommandContext::new(&cli.global).and_then(|context| {
+    let done = CommandContext::new(&cli.global, initial_caller(&cli.command)).and_then(|context| {
         init_logging(&context, &cli.command)?;
         commands::run(&context, cli.command)
     });

@@ -4,15 +4,14 @@
 //! otherwise every byte is as programs need it (see [`retake_service::patch`]).
 
 use anyhow::Result;
+use retake_engine::model::foreign_text::{git_name, readable_name};
 use retake_engine::{DiffBody, FileDiff, Project, changed_words_of_diff};
 use retake_service::patch::{self, NO_NEWLINE, PatchLine};
-use retake_service::quote::git_name;
 use retake_service::syntax::DiffHighlighter;
 
 use crate::escape::escape_line;
 use crate::output::TextStyle;
 use crate::paint::{self, LineHighlights};
-use crate::quote::readable_name;
 
 /// Output style of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -121,6 +121,12 @@ pub enum OperationError {
         /// Bytes that are free.
         free: u64,
     },
+    /// It was cancelled before it wrote a file.
+    #[error("it was cancelled, and no file was written")]
+    Cancelled {
+        /// The operation, if it was in the journal already.
+        operation: Option<OperationId>,
+    },
     /// There is no step to undo or redo.
     #[error("there is nothing to {0}")]
     NothingTo(&'static str),

@@ -9,6 +9,7 @@ use retake_store::{ExportError, StoreError};
 use crate::error::{OperationError, RecordError};
 use crate::history::{CondenseError, HistoryError};
 use crate::maintenance::purge::PurgeError;
+use crate::maintenance::rescue::RescueError;
 use crate::query::export::SnapshotError;
 use crate::retake::ProjectError;
 
@@ -100,6 +101,7 @@ impl ErrorAdvice for OperationError {
             Self::Unfinished { .. } => ErrorCode::Unfinished,
             Self::NothingInterrupted => ErrorCode::NothingInterrupted,
             Self::NoSpace { .. } => ErrorCode::NoSpace,
+            Self::Cancelled { .. } => ErrorCode::Cancelled,
             Self::NothingTo(_) => ErrorCode::NothingToDo,
             Self::Record(error) => error.code(),
             Self::Store(error) => error.code(),
@@ -134,6 +136,7 @@ impl ErrorAdvice for OperationError {
             }
             Self::NothingInterrupted => "there is nothing to do",
             Self::NoSpace { .. } => "make room on the project's disk; no file was touched",
+            Self::Cancelled { .. } => "run the command again if it is wanted after all",
             Self::NothingTo(_) => {
                 "`retake log` shows what was changed, `retake ops` what was undone"
             }
@@ -244,6 +247,7 @@ impl ErrorAdvice for PurgeError {
         match self {
             Self::Unfinished(_) => ErrorCode::Unfinished,
             Self::Nothing(_) => ErrorCode::NothingOnRecord,
+            Self::Changed(_) => ErrorCode::PlanChanged,
             Self::Record(error) => error.code(),
             Self::Store(error) => error.code(),
         }
@@ -253,6 +257,7 @@ impl ErrorAdvice for PurgeError {
         match self {
             Self::Unfinished(_) => "finish it or take it back first",
             Self::Nothing(_) => "see `retake log --file PATH`; `retake show` prints object ids",
+            Self::Changed(_) => "look at them once more; nothing was purged",
             Self::Record(error) => error.hint(),
             Self::Store(error) => error.hint(),
         }
@@ -275,6 +280,36 @@ impl ErrorAdvice for SnapshotError {
             Self::InProject(_) => "name a folder outside of the project",
             Self::Write { .. } => {
                 "check that you may write there, and that no link lies in the way"
+            }
+            Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+impl ErrorAdvice for RescueError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NotEmpty(_) => ErrorCode::NotEmpty,
+            Self::NotAFolder(_) | Self::Write { .. } | Self::Open(_) | Self::OffLimits { .. } => {
+                ErrorCode::Folder
+            }
+            Self::InProject(_) => ErrorCode::InProject,
+            Self::Nothing(_) => ErrorCode::NothingOnRecord,
+            Self::NoSpace { .. } => ErrorCode::NoSpace,
+            Self::Store(error) => error.code(),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::NotEmpty(_) | Self::NotAFolder(_) => {
+                "name a folder that does not exist yet, or is empty"
+            }
+            Self::InProject(_) | Self::OffLimits { .. } => "name a folder elsewhere",
+            Self::Nothing(_) => "`retake checkpoints` lists the states that can be restored",
+            Self::NoSpace { .. } => "make room, or name a folder on another disk",
+            Self::Write { .. } | Self::Open(_) => {
+                "check that the folder around it exists, and that you may write there"
             }
             Self::Store(error) => error.hint(),
         }

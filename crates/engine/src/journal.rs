@@ -1,6 +1,6 @@
 //! Journal entries of events; the journal is also the stream that clients follow.
 
-use retake_model::{AgentId, DialogId, Event, EventKind, JournalKind, ObjectId, Stamp};
+use retake_model::{AgentId, Caller, DialogId, Event, EventKind, JournalKind, ObjectId, Stamp};
 use retake_store::{Batch, JournalEvent, StoreError};
 use serde_json::{Value, json};
 
@@ -11,6 +11,8 @@ pub(crate) struct JournalContext {
     pub(crate) checkpoint: Option<ObjectId>,
     /// The work session of its dialog at that time (HIST-9).
     pub(crate) session: Option<u64>,
+    /// Who said it; none for the caller of the process that records it.
+    pub(crate) said_by: Option<Caller>,
 }
 
 /// The journal's entry of an event; `agent` is the acting one.
@@ -33,11 +35,19 @@ pub(crate) fn journal_entry(
         }
         EventKind::AssistantMessage { text, calls } => {
             let calls: Vec<_> = calls.iter().filter_map(|called| called.call.as_ref()).collect();
-            (None, json!({ "text": text, "message_index": index, "calls": calls }))
+            let mut body = json!({ "text": text, "message_index": index, "calls": calls });
+            set_if_known(&mut body, "model", event.model.as_deref());
+            (None, body)
         }
-        EventKind::ToolBegin { call, tool, .. } => (call.as_ref(), json!({ "tool": tool })),
-        EventKind::ToolEnd { call, ok, background, task, .. } => {
-            (call.as_ref(), json!({ "ok": ok, "background": background, "task": task }))
+        EventKind::ToolBegin { call, tool, .. } => {
+            let mut body = json!({ "tool": tool });
+            set_if_known(&mut body, "model", event.model.as_deref());
+            (call.as_ref(), body)
+        }
+        EventKind::ToolEnd { call, ok, exit_code, background, task, .. } => {
+            let mut body = json!({ "ok": ok, "background": background, "task": task });
+            set_if_known(&mut body, "exit_code", *exit_code);
+            (call.as_ref(), body)
         }
         EventKind::ToolsOver { calls } => (None, json!({ "calls": calls })),
         EventKind::TaskEnd { task } => (None, json!({ "task": task })),
@@ -53,6 +63,14 @@ pub(crate) fn journal_entry(
         call: call.cloned(),
         change: None,
         body,
+        said_by: context.said_by.clone(),
+    }
+}
+
+/// Adds a field that only some events have.
+fn set_if_known(body: &mut Value, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        body[key] = value.into();
     }
 }
 
@@ -73,5 +91,6 @@ pub(crate) fn record_entry(
         call: None,
         change: None,
         body,
+        said_by: None,
     })
 }

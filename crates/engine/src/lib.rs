@@ -27,6 +27,7 @@
 //! let end = EventKind::ToolEnd {
 //!     call: Some("call-1".into()),
 //!     ok: Some(true),
+//!     exit_code: None,
 //!     tool: None,
 //!     input: json!(null),
 //!     background: false,
@@ -75,6 +76,7 @@ pub use retake::{
     InitOptions, InitOutcome, KnownProject, LocatedProject, ProjectError, ReplacedBy, Retake,
 };
 pub use retake_model as model;
+pub use retake_store::RootPresence;
 
 // record: events in.
 pub use attribution::neighbours::NeighbourProject;
@@ -86,7 +88,8 @@ pub use submission::{Notice, NoticeCode, ReplySupport, Submission};
 
 // scan: the record brought up to date with the files.
 pub use retake_workspace::{
-    ChangeHint, FileWatcher, IgnoredName, RootState, RuleSources, WatchBudget, WatchError,
+    ChangeHint, ChangeWaiter, FileWatcher, FolderEvent, FolderEventHandler, FolderEventKind,
+    FolderWatcher, IgnoredName, RootState, RuleSources, WaitOutcome, WatchBudget, WatchError,
     WatchState,
 };
 pub use scan::hints::HintSource;
@@ -97,18 +100,23 @@ pub use scan::rule_changes::RuleChange;
 pub use content::adjacent::ConflictLines;
 pub use content::blame::{BlameBody, BlameLine, BlameSource, FileBlame, LineOrigin};
 pub use content::diff::{DiffLine, HunkHeader, MAX_DIFF_BYTES};
+pub use content::line_rules::{DiffOptions, LineEndings, WhitespaceRule};
 pub use content::words::{WordRanges, changed_words_of_diff};
 
 // plan and apply: files changed.
-pub use apply::{AppliedPlan, InterruptedOperation, RecoveryChoice, Rehearsal};
+pub use apply::{
+    AppliedPlan, InterruptedOperation, OperationControl, OperationPhase, OperationProgress,
+    RecoveryChoice, Rehearsal,
+};
 pub use plan::go_to::GoToOptions;
 pub use plan::selection::Selection;
 pub use plan::take_back::{CascadePolicy, TakeBackOptions};
-pub use plan::{FileAction, Plan, PlanReason, PlannedFile};
+pub use plan::{FileAction, Plan, PlanReason, PlannedFile, PlannedMove};
 
 // operations: the verbs.
 pub use operations::review::AcceptedChanges;
 pub use operations::session::{Approval, SessionFile, SessionStatus};
+pub use operations::step_list::{ListedStep, StepLists, StepPage, StepState};
 pub use operations::steps::UndoStep;
 pub use operations::undo::NothingToUndo;
 
@@ -128,23 +136,31 @@ pub use history::{
 };
 
 // query: questions to the record.
+pub use query::attention::{OpenCallSummary, ProjectAttention};
 pub use query::export::{SnapshotCounts, SnapshotError, SnapshotOptions};
 pub use query::file_record::{FileRecord, replaced_text};
 pub use query::git_export::git_command;
 pub use query::iso_time::iso_8601;
 pub use query::last_seen::AgentActivity;
+pub use query::net_changes::{LineCounts, NetFileChange};
+pub use query::record_name::RecordNameCursor;
+pub use query::record_queries::ChangePage;
 pub use query::secrets::usually_holds_secrets;
-pub use query::status::{DialogStatus, DiffBody, FileDiff, ProjectStatus};
+pub use query::status::{DialogStatus, DiffBody, DiffContents, FileDiff, ProjectStatus};
+pub use query::tree::{CheckpointEntry, CheckpointTree, TreeQuery};
 pub use retake_store::{
-    CallWithoutChanges, ChangeFilter, ContextDates, ConversationMessage, Dialog, DialogAgent,
-    EventPage, ExportError, ExportedRepo, JournalEvent, PendingPath, UserMessage,
+    AgentCall, CallPage, CallRecord, CallState, CallWithoutChanges, ChangeFilter, ChangeTotals,
+    ContentCheck, ContextDates, ConversationMessage, CutArgument, Dialog, DialogAgent, EventPage,
+    ExportError, ExportedRepo, JournalEvent, LeftOutCounts, PendingCounts, PendingPath, PiecePlace,
+    SpoolBacklog, StoredContent, TurnAgent, TurnRecord, UserMessage,
 };
 
 // maintenance: upkeep of the record.
 pub use maintenance::doctor::HealthReport;
 pub use maintenance::purge::PurgeError;
+pub use maintenance::rescue::{RescueError, RescueOptions, RescueReport, UnrescuedFile};
 pub use retake_store::{
-    DialogForecast, DiskUsage, FileLock, GcReport, PurgeReport, PurgeScope, PurgeTarget,
+    DialogForecast, DiskUsage, FileLock, GcReport, OpenPath, PurgeReport, PurgeScope, PurgeTarget,
     RemovedRecords, RetentionForecast, RetentionReason, SalvageReport, StoreError, StoreProblem,
     VerifyReport,
 };

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retake_model::{DialogId, Millis, ProjectPath};
-use retake_store::{Batch, FileLock, FoundProject, RootIdentity, Store, StoreError};
+use retake_model::{Caller, DialogId, Millis, ProjectPath};
+use retake_store::{Batch, FileLock, FoundProject, RootIdentity, RootPresence, Store, StoreError};
 use retake_workspace::{Workspace, root_id};
 
 use crate::calls::target_cache::TargetCache;
 use crate::error::RecordError;
+use crate::query::secret_lineage::SecretLineage;
 use crate::resolve_path::{PathBase, PathResolution, resolve_path};
 use crate::scan::hints::HintTracker;
 use crate::scan::request::{DeferredPaths, HiddenPathState, ScanRequest, ScanScope};
@@ -44,6 +45,8 @@ pub struct Project {
     pub(crate) hints: Option<HintTracker>,
     /// Cached targets of open calls.
     pub(crate) target_cache: RefCell<TargetCache>,
+    /// Cached contents and paths that descend from files of secrets.
+    pub(crate) secret_lineage: RefCell<SecretLineage>,
     pub(crate) user_home: Option<PathBuf>,
     pub(crate) clock: Option<fn() -> Millis>,
 }
@@ -92,6 +95,17 @@ impl Project {
         &self.store
     }
 
+    /// Who says what is recorded now.
+    pub fn caller(&self) -> Caller {
+        self.store.caller()
+    }
+
+    /// Sets who says what is recorded from here on, unless a submission names its own caller;
+    /// returns the caller before. A project that is opened has the default: a library's user.
+    pub fn set_caller(&self, caller: Caller) -> Caller {
+        self.store.set_caller(caller)
+    }
+
     /// Defers maintenance of the store to [`Project::run_maintenance`], which the host promises to call.
     pub fn defer_maintenance(&self) {
         self.store.shorten_wal_later();
@@ -109,15 +123,24 @@ impl Project {
 
     /// Returns true if another folder stands at the project's path; then it is read only.
     pub fn is_replaced(&self) -> bool {
-        self.found.replaced
+        self.found.presence == RootPresence::Replaced
+    }
+
+    /// Returns what stood at the project's path when it was opened.
+    pub fn root_presence(&self) -> RootPresence {
+        self.found.presence
     }
 
     /// Fails with the reason if nothing may be recorded.
     pub(crate) fn check_writable(&self) -> Result<(), RecordError> {
         let root = || self.root().display().to_string();
         match disk_identity(self.root()) {
+            // One that came back is opened again first: no file of this one can be read.
+            _ if self.found.presence == RootPresence::Missing => {
+                return Err(RecordError::Gone(root()));
+            }
             Err(_) => return Err(RecordError::Gone(root())),
-            Ok(disk) if self.found.replaced || disk != self.disk => {
+            Ok(disk) if self.is_replaced() || disk != self.disk => {
                 return Err(RecordError::Replaced(root()));
             }
             Ok(_) => {}

@@ -9,9 +9,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retake_model::{Checkpoint, Millis};
+use retake_model::{Caller, Checkpoint, Millis};
 use retake_store::{
-    FoundProject, Home, ProjectIdentity, RootIdentity, Store, StoreAccess, StoreError,
+    FoundProject, Home, ProjectIdentity, RootIdentity, RootPresence, Store, StoreAccess, StoreError,
 };
 use retake_workspace::{OpenError, Workspace, git};
 
@@ -29,6 +29,7 @@ pub struct Retake {
     user_home: Option<PathBuf>,
     config_home: Option<PathBuf>,
     temp: Option<PathBuf>,
+    caller: Caller,
 }
 
 /// Choices of [`Retake::init`].
@@ -49,6 +50,8 @@ pub struct KnownProject {
     pub id: String,
     /// Its root.
     pub root: PathBuf,
+    /// What stands at the root's path.
+    pub presence: RootPresence,
     /// Time of its initialisation.
     pub created_at: Millis,
 }
@@ -129,7 +132,8 @@ pub enum ProjectError {
 impl Retake {
     /// Retake with its home in this folder.
     pub fn new(home: impl Into<PathBuf>) -> Self {
-        Self { home: Home::new(home), user_home: None, config_home: None, temp: None }
+        let (home, caller) = (Home::new(home), Caller::default());
+        Self { home, user_home: None, config_home: None, temp: None, caller }
     }
 
     /// Sets the person's home: it is not tracked by accident, and has git's global rules.
@@ -153,9 +157,31 @@ impl Retake {
         self
     }
 
+    /// Sets who says what is recorded in the projects that it opens.
+    #[must_use]
+    pub fn said_by(mut self, caller: Caller) -> Self {
+        self.caller = caller;
+        self
+    }
+
     /// Retake's own folder.
     pub fn folder(&self) -> &Path {
         self.home.folder()
+    }
+
+    /// Restricts what Retake made in its folder to its owner, should it be open to other users.
+    pub fn close_open_paths(&self) {
+        self.home.close_open_paths();
+    }
+
+    /// The folder with the records of all projects.
+    pub fn records_folder(&self) -> PathBuf {
+        self.home.projects_folder()
+    }
+
+    /// The folder with the record of one project.
+    pub fn record_folder(&self, project: &str) -> PathBuf {
+        self.home.project_folder(project)
     }
 
     /// Starts to track a folder, or brings the record of a tracked one up to date.
@@ -201,10 +227,10 @@ impl Retake {
         };
         let (found, origin) = match (found, options.replaced) {
             (None, _) => (self.home.create(&root, disk, at)?, ProjectOrigin::Created),
-            (Some(found), Some(ReplacedBy::New)) if found.replaced => {
+            (Some(found), Some(ReplacedBy::New)) if found.presence == RootPresence::Replaced => {
                 (self.home.create(&root, disk, at)?, ProjectOrigin::Created)
             }
-            (Some(found), Some(ReplacedBy::Same)) if found.replaced => {
+            (Some(found), Some(ReplacedBy::Same)) if found.presence == RootPresence::Replaced => {
                 (self.home.relink(&found, &root, disk)?, ProjectOrigin::ReplacedAnother)
             }
             (Some(found), _) => (found, ProjectOrigin::Known),
@@ -225,10 +251,38 @@ impl Retake {
     pub fn projects(&self) -> Result<Vec<KnownProject>, StoreError> {
         let known = |identity: ProjectIdentity| KnownProject {
             root: identity.root_path(),
+            presence: root_presence(&identity),
             id: identity.id,
             created_at: identity.created_at,
         };
         Ok(self.home.projects()?.into_iter().map(known).collect())
+    }
+
+    /// Finds the project with this id without opening it, even if its folder is gone or another
+    /// one stands at its path.
+    pub fn locate_by_id(&self, id: &str) -> Result<Option<LocatedProject>, ProjectError> {
+        let Some(identity) = self.home.identity(id)? else { return Ok(None) };
+        let (folder, presence) = (self.home.project_folder(id), root_presence(&identity));
+        let found = FoundProject { folder, identity, moved_from: None, presence };
+        Ok(Some(LocatedProject::new(self.home.folder(), found)))
+    }
+
+    /// Opens the record of a project whose folder is gone: of the nearest recorded root at or above
+    /// a path, or, where no such file exists, of the project whose id is the path's last name.
+    pub fn open_record(&self, path: &Path) -> Result<Project, ProjectError> {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let by_root = path.ancestors().find_map(|root| self.home.recorded_id(root));
+        let name = path.file_name().and_then(|name| name.to_str()).map(ToOwned::to_owned);
+        let id = by_root.or(name).unwrap_or_default();
+        match self.locate_by_id(&id)? {
+            Some(located) => self.open_located(&located),
+            None => Err(ProjectError::NotAProject(path)),
+        }
+    }
+
+    /// Opens a project that was located. One whose folder is gone is opened to read its record.
+    pub fn open_located(&self, located: &LocatedProject) -> Result<Project, ProjectError> {
+        self.open_found(located.found.clone())
     }
 
     /// A spool writer for the nearest project at or above a path, even if that cannot be opened: a
@@ -291,10 +345,14 @@ impl Retake {
 
     fn open_found(&self, found: FoundProject) -> Result<Project, ProjectError> {
         let root = found.identity.root_path();
-        let mut workspace = Workspace::open(&root)?;
+        let mut workspace = match found.presence {
+            RootPresence::Missing => Workspace::absent(&root),
+            RootPresence::Present | RootPresence::Replaced => Workspace::open(&root)?,
+        };
         workspace.exclude_own_folder(self.home.folder());
         self.home.sync_project(&found)?;
         let (store, read_only) = open_store(&found.folder)?;
+        store.set_caller(self.caller.clone());
         // Unusable settings must not prevent recording.
         let (settings, settings_problem) = match Settings::load(self.home.folder(), &found.folder) {
             Ok(settings) => (settings, None),
@@ -306,7 +364,12 @@ impl Retake {
         let global_attributes = git::local_attributes(&root, home)
             .or_else(|| git::global_attributes(home, self.config_home.as_deref()));
         let error = |source| ProjectError::Folder { path: root.clone(), source };
-        let disk = disk_identity(&root).map_err(error)?;
+        let disk = match found.presence {
+            RootPresence::Missing => found.identity.disk,
+            RootPresence::Present | RootPresence::Replaced => {
+                disk_identity(&root).map_err(error)?
+            }
+        };
         let same_device =
             disk_identity(&found.folder).is_ok_and(|folder| folder.device == disk.device);
         Ok(Project {
@@ -322,6 +385,7 @@ impl Retake {
             read_only,
             hints: None,
             target_cache: RefCell::default(),
+            secret_lineage: RefCell::default(),
             user_home: self.user_home.clone(),
             clock: None,
         })
@@ -358,6 +422,20 @@ impl Retake {
             return Ok(());
         };
         Err(ProjectError::TooBroad { path: root.to_owned(), what })
+    }
+}
+
+/// Compares what stands at a project's path with what was recorded. A link there is not followed:
+/// the recorded path is canonical.
+fn root_presence(identity: &ProjectIdentity) -> RootPresence {
+    let root = identity.root_path();
+    if !root.symlink_metadata().is_ok_and(|data| data.is_dir()) {
+        return RootPresence::Missing;
+    }
+    match disk_identity(&root) {
+        Ok(disk) if identity.disk.is_same_place(&disk) => RootPresence::Present,
+        Ok(_) => RootPresence::Replaced,
+        Err(_) => RootPresence::Missing,
     }
 }
 
@@ -426,6 +504,11 @@ impl LocatedProject {
     /// The project's folder in Retake's home.
     pub fn folder(&self) -> &Path {
         &self.found.folder
+    }
+
+    /// What stands at the root's path.
+    pub fn presence(&self) -> RootPresence {
+        self.found.presence
     }
 }
 

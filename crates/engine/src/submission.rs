@@ -1,6 +1,6 @@
 //! An event on its way into the record, and the notices to its sender.
 
-use retake_model::{Event, Millis};
+use retake_model::{Caller, Event, EventOrigin, Millis};
 use retake_store::SpoolEntry;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,9 @@ pub struct Submission {
     /// host's clock, see [`Project::set_clock`](crate::Project::set_clock).
     #[serde(default)]
     pub deadline: Option<Millis>,
+    /// Where it comes from; programs that pass none are recorded as users of the library.
+    #[serde(default)]
+    pub origin: EventOrigin,
     /// Set if it comes from the spool.
     #[serde(skip)]
     pub(crate) was_spooled: bool,
@@ -58,6 +61,7 @@ impl Submission {
             at,
             reply_support: ReplySupport::default(),
             deadline: None,
+            origin: EventOrigin::default(),
             was_spooled: false,
             scan_ticket: None,
         }
@@ -69,10 +73,32 @@ impl Submission {
         Self { reply_support, ..self }
     }
 
+    /// The same event, said by this caller.
+    #[must_use]
+    pub fn said_by(mut self, caller: Caller) -> Self {
+        self.origin.said_by = Some(caller);
+        self
+    }
+
     /// An event from the spool: its sender waits no longer.
     pub(crate) fn from_spool(entry: &SpoolEntry) -> Self {
         let submission = Self::new(entry.id.clone(), entry.event.clone(), entry.at);
-        Self { was_spooled: true, reply_support: ReplySupport::Nothing, ..submission }
+        Self {
+            was_spooled: true,
+            reply_support: ReplySupport::Nothing,
+            origin: entry.origin.clone(),
+            ..submission
+        }
+    }
+
+    /// The entry of the spool that keeps it.
+    pub(crate) fn to_spool_entry(&self) -> SpoolEntry {
+        SpoolEntry {
+            id: self.key.clone(),
+            at: self.at,
+            event: self.event.clone(),
+            origin: self.origin.clone(),
+        }
     }
 }
 

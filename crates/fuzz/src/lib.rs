@@ -139,6 +139,20 @@ pub const TARGETS: &[FuzzTarget] = &[
         dictionary: targets::SETTINGS_WORDS,
         quick_inputs: 4_000,
     },
+    FuzzTarget {
+        name: "mask",
+        run: targets::mask,
+        head_bytes: 1,
+        dictionary: targets::MASK_WORDS,
+        quick_inputs: 3_000,
+    },
+    FuzzTarget {
+        name: "quote",
+        run: targets::quote,
+        head_bytes: 0,
+        dictionary: targets::QUOTE_WORDS,
+        quick_inputs: 8_000,
+    },
 ];
 
 /// The target of this name.

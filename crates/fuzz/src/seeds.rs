@@ -19,6 +19,7 @@ pub fn seeds(target: FuzzTarget) -> Vec<(String, Vec<u8>)> {
         "event" | "event_recorded" => parsed_events(),
         "adapter" => payloads(),
         "transcript" => transcripts(),
+        "mask" => planted_secrets(),
         _ => Vec::new(),
     });
     assert!(!seeds.is_empty(), "{} has no seeds", target.name);
@@ -45,6 +46,18 @@ fn captured_files(wanted: fn(&str) -> bool) -> Vec<(usize, String, Vec<u8>)> {
         mine.filter(|(_, name, _)| wanted(file_name(name))).collect::<Vec<_>>()
     };
     AgentKind::ALL.iter().enumerate().flat_map(of_agent).collect()
+}
+
+/// The planted secrets of the tests of masking; the head says which kind of file.
+fn planted_secrets() -> Vec<(String, Vec<u8>)> {
+    let corpus = folder().join("../service/tests/corpus/secrets.txt");
+    let text = fs::read_to_string(corpus).unwrap();
+    let seed = |(number, line): (usize, &str)| {
+        let (name, text) = line.split_once('\t')?;
+        let text: String = text.chars().filter(|char| !"⟦⟧¦".contains(*char)).collect();
+        Some((format!("{name} {number}"), format!("{}{text}", char::from(number as u8 % 6)).into()))
+    };
+    text.lines().enumerate().filter_map(seed).collect()
 }
 
 fn file_name(path: &str) -> &str {

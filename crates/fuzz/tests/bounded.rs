@@ -28,5 +28,5 @@ macro_rules! targets {
 
 targets! {
     event event_recorded adapter shell ignore ignore_as_git merge path restore http transcript
-    stored git_files settings
+    stored git_files settings mask quote
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::text_enum::text_enum;
-use crate::{AgentId, CallId, DialogId, Millis, OperationId, PathState, ProjectPath};
+use crate::{AgentId, CallId, Caller, DialogId, Millis, OperationId, PathState, ProjectPath};
 
 /// The name of a change: its place in the project's sequence, written `c12`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -50,6 +50,8 @@ pub struct Change {
     pub call: Option<CallId>,
     /// The tool's name as the agent gave it, if exactly one call can have made it.
     pub tool: Option<String>,
+    /// The model that asked for the call, as the agent names it; none if that is not known.
+    pub model: Option<String>,
     /// Every call that can have made it; more than one if `shared`.
     pub candidates: Vec<CandidateCall>,
     /// The path after the change; the path before it if it was deleted.
@@ -79,6 +81,9 @@ pub struct Change {
     pub approved: Option<u64>,
     /// The operation of Retake that made it.
     pub made_by: Option<OperationId>,
+    /// Who reported it or asked for it; none for rows of earlier versions.
+    #[serde(default)]
+    pub said_by: Option<Caller>,
 }
 
 impl Change {
@@ -90,6 +95,12 @@ impl Change {
     /// Returns its review status; none if no agent made it, since only agent changes are reviewed.
     pub fn review_status(&self) -> Option<ChangeStatus> {
         (self.actor == Actor::Agent).then_some(self.status)
+    }
+
+    /// The first line that it changed, as lines are numbered after it; none if the file is gone.
+    pub fn first_changed_line(&self) -> Option<u32> {
+        let hunk = self.lines.as_ref()?.hunks.first()?;
+        (!self.after.is_absent()).then(|| hunk.new_start.max(1))
     }
 
     /// The path before it.
@@ -105,6 +116,10 @@ pub struct CandidateCall {
     pub dialog: DialogId,
     /// The agent within the dialog.
     pub agent: AgentId,
+    /// The product of the agent.
+    pub kind: Option<String>,
+    /// The model that asked for the call.
+    pub model: Option<String>,
     /// The agent's id of the call.
     pub call: CallId,
     /// The tool's name as the agent gave it.

@@ -1,7 +1,7 @@
 //! Named states of the whole project, and the rounds of approval that they belong to.
 
 use crate::text_enum::text_enum;
-use crate::{DialogId, Millis, ObjectId};
+use crate::{Caller, DialogId, Millis, ObjectId};
 use serde::{Deserialize, Serialize};
 
 text_enum! {
@@ -47,6 +47,9 @@ pub struct Checkpoint {
     pub files: u64,
     /// Files that were being written or could not be captured, and are not in it as they were.
     pub unstable: u64,
+    /// Who asked for it, or said what it was made for; none for rows of earlier versions.
+    #[serde(default)]
+    pub said_by: Option<Caller>,
 }
 
 text_enum! {

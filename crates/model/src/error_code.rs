@@ -57,6 +57,8 @@ text_enum! {
         UnknownCall = "unknown_call",
         /// There is no such message.
         UnknownMessage = "unknown_message",
+        /// There is no such turn.
+        UnknownTurn = "unknown_turn",
         /// Retake was not told the message.
         NoMessage = "no_message",
         /// There is no such change.
@@ -87,6 +89,10 @@ text_enum! {
         NothingOnRecord = "nothing_on_record",
         /// The content was not captured.
         NotCaptured = "not_captured",
+        /// The content was purged.
+        Purged = "purged",
+        /// The file usually holds secrets, which are not given to this caller.
+        Secret = "secret",
         /// The file did not exist.
         DidNotExist = "did_not_exist",
         /// The file is not tracked.
@@ -112,6 +118,12 @@ text_enum! {
         PlanChanged = "plan_changed",
         /// Only a part could be done.
         Partial = "partial",
+        /// It was cancelled, and nothing was written.
+        Cancelled = "cancelled",
+        /// Files are being written, so it cannot be cancelled.
+        TooLate = "too_late",
+        /// The operation has ended.
+        NotRunning = "not_running",
         // Conversations and summaries.
         /// The conversation differs from the recorded one.
         Diverges = "diverges",
@@ -153,18 +165,34 @@ text_enum! {
         BadPath = "bad_path",
         /// A value cannot be used.
         BadValue = "bad_value",
+        /// The cursor is of an earlier state.
+        StaleCursor = "stale_cursor",
+        /// The range lies outside of the content.
+        BadRange = "bad_range",
         /// There are no such events.
         BadKind = "bad_kind",
         /// The event id cannot be used.
         BadEventId = "bad_event_id",
         /// The body came too slowly.
         SlowBody = "slow_body",
+        /// The first request of a connection came too slowly.
+        SlowRequest = "slow_request",
         /// It is too large.
         TooLarge = "too_large",
         /// The token is missing or wrong.
         Unauthorized = "unauthorized",
         /// Agents may not do it.
         HumanOnly = "human_only",
+        /// The agent's token is for another project.
+        OtherProject = "other_project",
+        /// The caller is bound to another dialog.
+        OtherDialog = "other_dialog",
+        /// The agent's token is bound to no dialog.
+        UnboundToken = "unbound_token",
+        /// There is no such token or login.
+        UnknownToken = "unknown_token",
+        /// Too many tokens were handed out.
+        TooManyTokens = "too_many_tokens",
         /// The Host header is foreign.
         ForeignHost = "foreign_host",
         /// The Origin header is foreign.

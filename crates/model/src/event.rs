@@ -67,6 +67,9 @@ pub struct Event {
     /// The product, for example `claude-code`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// The model that asked for the call, or wrote the message, as the agent names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The agent's working directory; relative paths in tool arguments start there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -128,6 +131,9 @@ pub enum EventKind {
         /// Whether it succeeded, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ok: Option<bool>,
+        /// The exit code of its command, if it ran one and the agent tells it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i64>,
         /// The tool's name, for when the begin was missed (W-40).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool: Option<String>,
@@ -184,6 +190,7 @@ impl Event {
             agent: None,
             parent: None,
             kind: None,
+            model: None,
             cwd: None,
             message_index: None,
             reads: Vec::new(),
@@ -237,6 +244,8 @@ mod tests {
             r#"{"event":"assistant_message","dialog":"d1","text":"hi","calls":[{"call":"c1"}]}"#,
             r#"{"event":"tool_begin","dialog":"d1","tool":"bash","input":{"command":"ls"}}"#,
             r#"{"event":"tools_over","dialog":"d1","calls":["c1"]}"#,
+            r#"{"event":"tool_begin","dialog":"d1","call":"c1","tool":"bash","model":"m-1"}"#,
+            r#"{"event":"tool_end","dialog":"d1","call":"c1","ok":false,"exit_code":3}"#,
             r#"{"event":"task_end","dialog":"d1","task":"t1"}"#,
             r#"{"event":"dialog_end","task_id":"d1"}"#,
         ] {

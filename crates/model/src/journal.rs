@@ -29,6 +29,8 @@ text_enum! {
         TurnEnd = "turn_end",
         /// A conversation is over.
         DialogEnd = "dialog_end",
+        /// The person gave a conversation a title, or took it away.
+        DialogTitled = "dialog_titled",
         /// A file was changed.
         FileChanged = "file_changed",
         /// The review status of a change was set.

@@ -3,10 +3,12 @@
 //! This crate does no I/O and knows neither SQLite nor the file system. Every
 //! other crate speaks in these types; wire formats are built from them at the edges.
 
+mod caller;
 mod change;
 mod checkpoint;
 mod error_code;
 mod event;
+pub mod foreign_text;
 mod journal;
 mod message;
 mod object;
@@ -17,6 +19,7 @@ mod stamp;
 mod state;
 mod text_enum;
 
+pub use caller::{Caller, CallerChannel, CallerEvidence, CallerScope, EventOrigin, ProcessKey};
 pub use change::{
     Actor, CandidateCall, Change, ChangeId, ChangeMethod, ChangeStatus, ChangeType, Confidence,
     Hunk, LineChanges,

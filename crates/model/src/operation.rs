@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::text_enum::text_enum;
-use crate::{DialogId, Millis, ObjectId};
+use crate::{Caller, DialogId, Millis, ObjectId};
 
 /// The name of an operation: its place in the project's sequence, written `o12`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -57,6 +57,8 @@ text_enum! {
         Done = "done",
         /// Some files were left as they were.
         Partial = "partial",
+        /// It was cancelled before it wrote a file: no file changed.
+        Cancelled = "cancelled",
     }
 }
 
@@ -79,4 +81,7 @@ pub struct Operation {
     pub safety: ObjectId,
     /// The operation that took it back, if one did.
     pub undone_by: Option<OperationId>,
+    /// Who asked for it; none for rows of earlier versions.
+    #[serde(default)]
+    pub said_by: Option<Caller>,
 }

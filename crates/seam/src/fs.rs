@@ -1,7 +1,8 @@
 //! Mutating file-system calls, each behind one [`step`].
 //!
 //! Files and folders made here belong to their owner alone (0600, 0700), but for those that are
-//! made for the user's own programs ([`StagedReplacement`], [`create_folder`]).
+//! made for the user's own programs ([`StagedReplacement`], [`create_folder`]). A private file is
+//! never opened through a symbolic link at its name: what is written stays where it belongs.
 
 #![expect(clippy::disallowed_methods, reason = "this is the door that the ban leads to")]
 
@@ -62,16 +63,41 @@ impl<F: Write> Write for StepWriter<F> {
     }
 }
 
-fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
+/// Opens a file for its owner alone; refuses symbolic links and what is no regular file.
+fn open_owner_only(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // Opening a FIFO must not wait for its other end.
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.mode(0o600).custom_flags(flags.bits().cast_signed());
+    }
+    let file = options.open(path).map_err(|error| explain_link(error, path))?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::other("it is no regular file, and is left alone; remove it"))
+}
+
+/// Names a symbolic link as the reason, which the system calls a loop.
+fn explain_link(error: io::Error, path: &Path) -> io::Error {
+    let is_link = || path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    if error.kind() != io::ErrorKind::NotFound && is_link() {
+        return io::Error::other("it is a symbolic link, which is not followed here; remove it");
+    }
+    error
 }
 
 /// Opens a file for reading and writing, creating it for the owner alone.
 pub fn open_private(path: &Path) -> io::Result<File> {
     step("open")?;
-    owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path)
+    let mut options = OpenOptions::new();
+    open_owner_only(options.read(true).write(true).create(true).truncate(false), path)
+}
+
+/// Opens a private file for reading.
+pub fn open_private_to_read(path: &Path) -> io::Result<File> {
+    open_owner_only(OpenOptions::new().read(true), path)
 }
 
 /// Writes a whole file so that a reader sees the old bytes or the new ones, durably.
@@ -239,7 +265,8 @@ pub fn hard_link(from: &Path, to: &Path) -> io::Result<()> {
 /// Makes a file that only its owner reads, empty whatever was there, for reading and writing.
 pub fn create_private(path: &Path) -> io::Result<File> {
     step("create")?;
-    owner_only(OpenOptions::new().read(true).write(true).create(true).truncate(true)).open(path)
+    let mut options = OpenOptions::new();
+    open_owner_only(options.read(true).write(true).create(true).truncate(true), path)
 }
 
 /// Writes all of the bytes at the file's position.

@@ -9,12 +9,13 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use retake_engine::model::Caller;
 use retake_service::ApiError;
 use retake_service::hook::{HookCall, HookProgress};
-use retake_service::request::{ProgressFn, ProjectCommand};
-use serde_json::Value;
+use retake_service::request::{EncodedAnswer, ProgressFn, ProjectCommand};
+use serde::de::DeserializeOwned;
 
-use crate::http::TokenScope;
+use crate::http::{AccessRequest, TokenScope};
 use crate::run_folder::RunFolder;
 use crate::wire::{
     self, BrowserCode, DaemonCall, DaemonFrame, DaemonHello, DaemonRequest, DaemonStatus,
@@ -88,13 +89,14 @@ impl DaemonClient {
         self,
         start: &Path,
         create: bool,
+        caller: Caller,
         verb: V,
         progress: ProgressFn<'_>,
     ) -> Result<V::Answer, CallError> {
         let request = verb.into();
         let may_be_repeated = request.is_idempotent();
         let pid = self.pid;
-        let ask = DaemonRequest::Project { start: start.to_owned(), create, request };
+        let ask = DaemonRequest::Project { start: start.to_owned(), create, request, caller };
         let timeouts = CallTimeouts { until_begun: BEGIN_TIMEOUT, silence: SILENCE_TIMEOUT };
         let answer = self.call(ask, &timeouts, &mut |event| {
             if let ClientEvent::Progress(done, all) = event {
@@ -105,7 +107,7 @@ impl DaemonClient {
             Err(CallError::Lost(_)) if may_be_repeated => return Err(CallError::NotDone),
             other => other?,
         };
-        serde_json::from_value(answer).map_err(|_| CallError::Lost(pid))
+        serde_json::from_slice(&answer).map_err(|_| CallError::Lost(pid))
     }
 
     /// Runs a hook call, and passes on its progress.
@@ -128,7 +130,7 @@ impl DaemonClient {
         let pid = self.pid;
         let answer =
             self.call(DaemonRequest::Status {}, &CallTimeouts::for_request(), &mut |_| {})?;
-        serde_json::from_value(answer).map_err(|_| CallError::Lost(pid))
+        serde_json::from_slice(&answer).map_err(|_| CallError::Lost(pid))
     }
 
     /// Has the daemon make a code that is exchanged once for a token of this scope.
@@ -136,7 +138,15 @@ impl DaemonClient {
         let pid = self.pid;
         let answer =
             self.call(DaemonRequest::Code { scope }, &CallTimeouts::for_request(), &mut |_| {})?;
-        serde_json::from_value(answer).map_err(|_| CallError::Lost(pid))
+        serde_json::from_slice(&answer).map_err(|_| CallError::Lost(pid))
+    }
+
+    /// Has the daemon mint, list or revoke tokens or logins.
+    pub fn access<T: DeserializeOwned>(self, request: AccessRequest) -> Result<T, CallError> {
+        let pid = self.pid;
+        let ask = DaemonRequest::Access(request);
+        let answer = self.call(ask, &CallTimeouts::for_request(), &mut |_| {})?;
+        serde_json::from_slice(&answer).map_err(|_| CallError::Lost(pid))
     }
 
     /// Requests the daemon's shutdown after its requests in flight; returns its pid.
@@ -151,7 +161,7 @@ impl DaemonClient {
         ask: DaemonRequest,
         timeouts: &CallTimeouts,
         on_event: &mut dyn FnMut(ClientEvent),
-    ) -> Result<Value, CallError> {
+    ) -> Result<EncodedAnswer, CallError> {
         // What is not sent whole is not understood.
         let sent = self
             .stream
@@ -166,7 +176,10 @@ impl DaemonClient {
                 self.cancel()?;
             }
             match receive_within(&mut self.stream, timeouts.current(begun)) {
-                Ok(DaemonFrame::Done(answer)) => return Ok(answer),
+                Ok(DaemonFrame::Done {}) => {
+                    let lost = if begun { CallError::Lost(self.pid) } else { CallError::NotDone };
+                    return wire::read_message(&mut self.stream).map_err(|_| lost);
+                }
                 Ok(DaemonFrame::Failed(failure)) if begun => {
                     return Err(CallError::Failed(failure));
                 }
@@ -216,7 +229,7 @@ impl CallTimeouts {
 }
 
 /// Receives the next message within the timeout.
-fn receive_within<T: serde::de::DeserializeOwned>(
+fn receive_within<T: DeserializeOwned>(
     stream: &mut UnixStream,
     timeout: Duration,
 ) -> io::Result<T> {

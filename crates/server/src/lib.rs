@@ -16,6 +16,8 @@ mod wire;
 
 pub use client::{CallError, ConnectError, DaemonClient, HELLO_TIMEOUT};
 pub use daemon::Daemon;
-pub use projects::{BusyGuard, CommitSignal, IdleTracker, ProjectHandle, ProjectPool};
+pub use projects::{
+    BusyGuard, CommitSignal, EphemeralEvent, IdleTracker, ProjectHandle, ProjectPool,
+};
 pub use run_folder::RunFolder;
 pub use wire::{BrowserCode, DaemonHello, DaemonStatus, ServedProject};

@@ -82,13 +82,20 @@ impl RunFolder {
     /// The process that is the daemon of this home, whether it answers or not; 0 if it is just
     /// becoming it.
     pub fn owner(&self) -> Option<u32> {
-        let mut file = File::open(self.lock_path()).ok()?;
+        let mut file = retake_seam::fs::open_private_to_read(&self.lock_path()).ok()?;
         if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
             return None;
         }
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
         Some(text.trim().parse().unwrap_or(0))
+    }
+
+    /// Returns the first of the daemon's own files that is a symbolic link: no daemon starts on it.
+    pub fn linked_file(&self) -> Option<PathBuf> {
+        let is_link =
+            |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        [self.lock_path(), self.log_path()].into_iter().find(is_link)
     }
 
     fn lock_path(&self) -> PathBuf {
@@ -120,7 +127,7 @@ impl RunFolder {
     /// another daemon.
     pub(crate) fn is_locked_by(&self, claim: &DaemonLock) -> bool {
         let own = claim.file.metadata().ok().map(|data| (data.dev(), data.ino()));
-        let there = std::fs::metadata(self.lock_path()).ok().map(|data| (data.dev(), data.ino()));
+        let there = self.lock_path().symlink_metadata().ok().map(|data| (data.dev(), data.ino()));
         own.is_some() && own == there
     }
 

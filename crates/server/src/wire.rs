@@ -2,7 +2,8 @@
 //!
 //! A message is a length of 4 bytes (big-endian) and so much JSON. The daemon
 //! begins with [`Hello`], the client sends one [`Call`], that of a hook with the agent's payload as
-//! a message of its own, and the daemon answers with [`Frame`]s up to one that is the last.
+//! a message of its own, and the daemon answers with [`Frame`]s up to one that is the last. The
+//! answer follows the last frame as a message of its own.
 //!
 //! Invariants:
 //! - [`Hello`] and `{"ask":{"stop":{…}}}` have the same form in every version, so that an older
@@ -13,18 +14,18 @@
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use retake_engine::model::Millis;
+use retake_engine::model::{Caller, Millis};
 use retake_service::ApiError;
+use retake_service::documents::HealthDocument;
 use retake_service::hook::{HookCall, HookProgress};
 use retake_service::request::ProjectRequest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::http::TokenScope;
+use crate::http::{AccessRequest, TokenScope};
 
 /// Protocol version; goes up when a call or a frame changes its meaning.
-pub(crate) const PROTOCOL_VERSION: u32 = 1;
+pub(crate) const PROTOCOL_VERSION: u32 = 2;
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Maximum bytes of a message: a hook's payload may have 64 MiB, and what is parsed out of it
@@ -69,6 +70,9 @@ pub(crate) enum DaemonRequest {
         create: bool,
         /// The verb.
         request: ProjectRequest,
+        /// Who the client says it is; a program, if it does not.
+        #[serde(default)]
+        caller: Caller,
     },
     /// The work of a hook.
     Hook(HookCall),
@@ -79,6 +83,8 @@ pub(crate) enum DaemonRequest {
         /// What it is for.
         scope: TokenScope,
     },
+    /// Tokens of agents, and logins.
+    Access(AccessRequest),
     /// That it ends.
     Stop {
         /// Why.
@@ -96,8 +102,8 @@ pub(crate) enum DaemonFrame {
     Progress { done: u64, all: u64 },
     /// Progress of a hook call.
     News(HookProgress),
-    /// The last frame: the answer.
-    Done(Value),
+    /// The last frame: the answer comes after it.
+    Done {},
     /// The last frame: the error. Before [`Frame::Begun`]: nothing was done.
     Failed(ApiError),
 }
@@ -113,8 +119,13 @@ pub struct DaemonStatus {
     pub since: Millis,
     /// Where its HTTP interface is, if it has one.
     pub http: Option<String>,
+    /// Says why it is not at the port in the settings.
+    #[serde(default)]
+    pub http_note: Option<String>,
     /// The open projects.
     pub projects: Vec<ServedProject>,
+    /// The same and more, as `GET /api/health` tells it; none if the projects cannot be listed.
+    pub health: Option<HealthDocument>,
 }
 
 /// A one-time code for a browser.
@@ -149,6 +160,21 @@ pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result
     Ok(serde_json::from_slice(&read_message(stream)?)?)
 }
 
+/// Sends the last frame, with the answer. One that is too large is not sent at all.
+pub(crate) fn send_done(stream: &mut impl Write, answer: &[u8]) -> io::Result<()> {
+    let mut frame = Vec::new();
+    append_message(&mut frame, &serde_json::to_vec(&DaemonFrame::Done {})?)?;
+    let length = message_length(answer)?;
+    frame.extend(length);
+    stream.write_all(&frame)?;
+    stream.write_all(answer)
+}
+
+/// Returns whether an error is that a message has more bytes than one may have.
+pub(crate) fn is_too_large(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::FileTooLarge
+}
+
 /// Sends a call, with the payload of a hook.
 pub(crate) fn send_call(stream: &mut impl Write, call: &DaemonCall) -> io::Result<()> {
     let mut bytes = Vec::new();
@@ -170,13 +196,18 @@ pub(crate) fn receive_call(stream: &mut impl Read) -> io::Result<DaemonCall> {
 }
 
 fn append_message(bytes: &mut Vec<u8>, message: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(message.len()).ok().filter(|length| *length <= MAX_MESSAGE_BYTES);
-    bytes.extend(length.ok_or_else(too_large)?.to_be_bytes());
+    bytes.extend(message_length(message)?);
     bytes.extend(message);
     Ok(())
 }
 
-fn read_message(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+fn message_length(message: &[u8]) -> io::Result<[u8; 4]> {
+    let length = u32::try_from(message.len()).ok().filter(|length| *length <= MAX_MESSAGE_BYTES);
+    Ok(length.ok_or_else(too_large)?.to_be_bytes())
+}
+
+/// Receives the bytes of a message.
+pub(crate) fn read_message(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length);
@@ -194,7 +225,7 @@ fn read_message(stream: &mut impl Read) -> io::Result<Vec<u8>> {
 
 fn too_large() -> io::Error {
     io::Error::new(
-        io::ErrorKind::InvalidData,
+        io::ErrorKind::FileTooLarge,
         format!("a message of more than {MAX_MESSAGE_BYTES} bytes"),
     )
 }

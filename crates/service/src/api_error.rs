@@ -6,7 +6,7 @@ use std::fmt;
 use retake_engine::model::ErrorCode;
 use retake_engine::{
     CondenseError, ErrorAdvice, ExportError, HistoryError, OperationError, ProjectError,
-    PurgeError, RecordError, SnapshotError, StoreError,
+    PurgeError, RecordError, RescueError, SnapshotError, StoreError,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -122,6 +122,7 @@ engine_errors!(
     StoreError,
     ExportError,
     PurgeError,
+    RescueError,
     SnapshotError,
     HistoryError,
     CondenseError,

@@ -5,11 +5,11 @@
 //! `git apply` either skips (permissions that git does not know) or stumbles over (content that is
 //! not there), never one that it applies wrongly.
 
+use retake_engine::model::foreign_text::git_name;
 use retake_engine::model::{FileKind, FileState, PathState};
 use retake_engine::{DiffBody, DiffLine, FileDiff, Project, StoreError};
 
 use crate::documents::octal;
-use crate::quote::git_name;
 
 /// A line of a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +101,20 @@ pub fn render_unified(path: &[u8], lines: &[DiffLine]) -> String {
 pub fn is_of_links(diff: &FileDiff) -> bool {
     let is_link = |side: &PathState| side.known().is_some_and(|state| state.kind == FileKind::Link);
     is_link(&diff.before) || is_link(&diff.after)
+}
+
+/// Returns the first line that differs, as lines are numbered on the new side; none if none does.
+pub fn first_changed_line(lines: &[DiffLine]) -> Option<u32> {
+    let mut next = 1;
+    for line in lines {
+        match line {
+            DiffLine::Header(place) => next = place.new.start + 1,
+            DiffLine::Context(_) => next += 1,
+            DiffLine::Added(_) | DiffLine::Removed(_) => return Some(next),
+            DiffLine::NoNewline => {}
+        }
+    }
+    None
 }
 
 /// Lines added and removed.

@@ -26,6 +26,8 @@ use utoipa::ToSchema;
 const MAX_FILE_BYTES: usize = 16 * 1024;
 /// Maximum bytes of all files of one command or request.
 const MAX_TOTAL_BYTES: usize = 3 * MAX_FILE_BYTES;
+/// Maximum bytes of the one file that a request is about: about a second.
+const MAX_ONLY_FILE_BYTES: usize = 8 * MAX_FILE_BYTES;
 /// Maximum bytes of a line: longer lines are data, on which some patterns are very slow.
 const MAX_LINE_BYTES: usize = 2000;
 /// Time budget, since content can be crafted to be slow. Generous, so that a busy machine
@@ -66,13 +68,32 @@ static GRAMMARS: LazyLock<(SyntaxSet, Theme)> =
     LazyLock::new(|| (two_face::syntax::extra_newlines(), token_theme()));
 
 /// Highlights the files of one command or request, within the limits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct DiffHighlighter {
+    max_file_bytes: usize,
+    max_total_bytes: usize,
     read: usize,
     spent: Duration,
 }
 
+impl Default for DiffHighlighter {
+    fn default() -> Self {
+        Self {
+            max_file_bytes: MAX_FILE_BYTES,
+            max_total_bytes: MAX_TOTAL_BYTES,
+            read: 0,
+            spent: Duration::ZERO,
+        }
+    }
+}
+
 impl DiffHighlighter {
+    /// For a request that is about one file, of which more is highlighted.
+    pub fn for_one_file() -> Self {
+        let max = MAX_ONLY_FILE_BYTES;
+        Self { max_file_bytes: max, max_total_bytes: max, ..Self::default() }
+    }
+
     /// The tokens of every line of a diff; `None` if there is no grammar for the file or reading
     /// it would take too long. `after` is the whole content after.
     pub fn tokens(
@@ -83,7 +104,8 @@ impl DiffHighlighter {
     ) -> Option<Vec<LineTokens>> {
         let after = std::str::from_utf8(after).ok()?;
         let work = bytes_to_read(after, lines)?;
-        if work > MAX_FILE_BYTES || self.read + work > MAX_TOTAL_BYTES || self.spent > TIME_BUDGET {
+        let is_too_much = work > self.max_file_bytes || self.read + work > self.max_total_bytes;
+        if is_too_much || self.spent > TIME_BUDGET {
             return None;
         }
         self.read += work;

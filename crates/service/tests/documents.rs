@@ -124,6 +124,55 @@ fn changes_and_their_differences() {
     world.check(&content, &expect_file!["./documents/content.json"]);
 }
 
+/// A file that was copied or renamed from one of secrets is masked as one, and stays so.
+#[test]
+fn copies_and_renames_of_secret_files_are_masked() {
+    let test = TestProject::new();
+    play(
+        &test,
+        r"
+        file .env: COLOR=crimson-one\n
+        file .env.example: COLOR=crimson-one\n
+        file notes.txt: plain\n
+        init
+        shell d1 k1: cp .env copy.txt
+        shell d1 k2: mv .env config.txt
+        shell d1 k3: echo SHAPE=oval-two >> config.txt
+        shell d1 k4: echo SHAPE=oval-three >> copy.txt
+        shell d1 k5: rm copy.txt
+        shell d1 k6: echo FRUIT=plum-four > copy.txt
+        shell d1 k7: echo more >> notes.txt
+        turn-end d1
+        ",
+    );
+    let project = test.open();
+    let filter = ChangeFilter { oldest_first: true, ..ChangeFilter::default() };
+    let changes = project.changes(&filter).unwrap();
+    let shown = |masking| -> String {
+        let one =
+            |change| documents::ShownChange::read(&project, change, DiffForm::Structured, masking);
+        let all =
+            changes.iter().map(|change| serde_json::to_string(&one(change).unwrap()).unwrap());
+        all.collect()
+    };
+    let (masked, plain) = (shown(Masking::On), shown(Masking::Off));
+    for secret in ["crimson-one", "oval-two", "oval-three"] {
+        assert!(plain.contains(secret), "{secret} is not in the story");
+        assert!(!masked.contains(secret), "{secret} is shown: {masked}");
+    }
+    assert!(masked.contains("plum-four"), "a new file of the same name is none: {masked}");
+    assert!(masked.contains("+more"), "{masked}");
+    let records = documents::FileChanges::read(&project, &"d1".into(), Masking::On).unwrap();
+    let records = serde_json::to_string(&records).unwrap();
+    assert!(!records.contains("crimson-one") && !records.contains("oval-two"), "{records}");
+    let session =
+        documents::SessionStatusDocument::read(&project, &"d1".into(), Masking::On).unwrap();
+    let session = serde_json::to_string(&session).unwrap();
+    assert!(!session.contains("oval-two"), "{session}");
+    let sample: retake_engine::model::ProjectPath = ".env.example".parse().unwrap();
+    assert!(!project.descends_from_secret_file(&sample, None).unwrap());
+}
+
 #[test]
 fn places_in_a_line_count_as_javascript_does() {
     let world = World::new();
@@ -162,7 +211,7 @@ fn dialogs_checkpoints_and_what_was_said() {
     let of_dialog = documents::DialogCheckpoints::read(project, dialog, Masking::On).unwrap();
     world.check(&of_dialog, &expect_file!["./documents/dialog_checkpoints.json"]);
     let history = |cursor, limit| {
-        let page = documents::HistoryPage { cursor, limit, whole: false };
+        let page = documents::HistoryPage { cursor, limit, whole: false, max_bytes: usize::MAX };
         documents::DialogHistory::read(project, dialog, page, Masking::On).unwrap()
     };
     world.check(&history(None, 20), &expect_file!["./documents/history.json"]);

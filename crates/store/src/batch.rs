@@ -7,6 +7,7 @@ use std::ops::Deref;
 use retake_model::{Millis, Stamp};
 use rusqlite::Params;
 
+use crate::callers::CallerRow;
 use crate::counts::ManifestCounts;
 use crate::group::TxScope;
 use crate::object_cache::ObjectCacheGuard;
@@ -33,6 +34,8 @@ pub struct Batch<'s> {
     /// Changes added minus changes removed.
     pub(crate) change_count_delta: Cell<i64>,
     bytes: Cell<usize>,
+    /// Row of the last caller that was recorded.
+    pub(crate) caller_row: RefCell<Option<CallerRow>>,
     _cache_guard: ObjectCacheGuard<'s>,
     /// Pending change of the manifest's counts.
     pub(crate) manifest_counts_delta: Cell<ManifestCounts>,
@@ -65,6 +68,7 @@ impl<'s> Batch<'s> {
             seq: Cell::new(seq),
             change_count_delta: Cell::default(),
             bytes: Cell::default(),
+            caller_row: RefCell::default(),
             _cache_guard: store.object_cache.enable(),
             manifest_counts_delta: Cell::default(),
             touched_log: RefCell::new(noting),

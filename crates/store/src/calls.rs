@@ -1,9 +1,10 @@
 //! Tool calls, open and closed.
 
-use retake_model::{AgentId, CallId, ChangeId, DialogId, Millis};
+use retake_model::{AgentId, CallId, ChangeId, DialogId, Millis, ProcessKey, Stamp};
 use rusqlite::{OptionalExtension as _, Row};
 use serde_json::Value;
 
+use crate::call_arguments::ShortArguments;
 use crate::compression::{MAX_TEXT_BYTES, zstd_compress, zstd_decompress_up_to};
 use crate::{Batch, Store, StoreError};
 
@@ -60,12 +61,25 @@ pub struct Call {
     pub begin_at: Millis,
     /// Its place in the order; 0 until that is known.
     pub begin_seq: u64,
+    /// The process of the agent, if its hook could tell.
+    pub process: Option<ProcessKey>,
 }
 
 /// The arguments of a call, compressed as stored and unpacked on demand. Equal bytes mean equal
 /// arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallInput(Option<Vec<u8>>);
+
+impl CallState {
+    pub(crate) fn from_code(code: i64) -> Self {
+        match code {
+            0 => Self::Open,
+            1 => Self::Ended,
+            3 => Self::Denied,
+            _ => Self::Abandoned,
+        }
+    }
+}
 
 impl CallInput {
     /// Packs arguments; `null` is none.
@@ -99,6 +113,10 @@ impl CallInput {
 pub struct CallWithoutChanges {
     /// The conversation.
     pub dialog: DialogId,
+    /// Who called.
+    pub agent: AgentId,
+    /// The product of the agent.
+    pub kind: Option<String>,
     /// The agent's own id of the call.
     pub call: CallId,
     /// The tool's name as the agent gave it.
@@ -107,6 +125,23 @@ pub struct CallWithoutChanges {
     pub command: Option<String>,
     /// When it began.
     pub begin_at: Millis,
+}
+
+/// A call that can still do something, as far as it tells who its agent is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentCall {
+    /// The conversation.
+    pub dialog: DialogId,
+    /// Who called.
+    pub agent: AgentId,
+    /// The agent's own id of the call.
+    pub call: CallId,
+    /// The beginning of the shell command, if it is one.
+    pub command: Option<String>,
+    /// The process of the agent, if its hook could tell.
+    pub process: Option<ProcessKey>,
+    /// Set while its end was not heard; else it left a task in the background.
+    pub is_open: bool,
 }
 
 /// What is known when a call begins.
@@ -130,12 +165,45 @@ pub struct NewCall<'a> {
     pub message_index: Option<u64>,
     /// The turn of the dialog.
     pub turn: u64,
+    /// The process of the agent, if its hook could tell.
+    pub process: Option<&'a ProcessKey>,
+    /// The model that asked for the call, if that is known when it begins.
+    pub model: Option<&'a str>,
+    /// The arguments that stay on record once the call is over.
+    pub arguments: &'a ShortArguments,
+}
+
+/// What asked for a call, as the agent's own record of the conversation has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallOrigin<'a> {
+    /// The place in the message history of the message that carried the call.
+    pub message_index: Option<u64>,
+    /// The model that wrote the message.
+    pub model: Option<&'a str>,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallEnd {
+    /// Where it stands then.
+    pub state: CallState,
+    /// Whether it succeeded, if that is known.
+    pub ok: Option<bool>,
+    /// The exit code of its command, if the agent tells it.
+    pub exit_code: Option<i64>,
+}
+
+impl CallEnd {
+    /// An end that the agent did not report.
+    pub fn unreported(state: CallState) -> Self {
+        Self { state, ok: None, exit_code: None }
+    }
 }
 
 /// Columns that [`call_from`] reads.
 const CALL_COLUMNS: &str =
     "id, dialog, agent, call, tool, cwd, input, turn, state, afterlife, begin_at,
-    begin_seq, task";
+    begin_seq, task, process";
 
 fn call_from(row: &Row<'_>) -> rusqlite::Result<Call> {
     Ok(Call {
@@ -147,12 +215,7 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<Call> {
         cwd: row.get(5)?,
         input: CallInput(row.get(6)?),
         turn: row.get::<_, i64>(7)? as u64,
-        state: match row.get(8)? {
-            0 => CallState::Open,
-            1 => CallState::Ended,
-            3 => CallState::Denied,
-            _ => CallState::Abandoned,
-        },
+        state: CallState::from_code(row.get(8)?),
         background: match row.get(9)? {
             1 => BackgroundActivity::Running,
             2 => BackgroundActivity::TargetsOnly,
@@ -161,6 +224,7 @@ fn call_from(row: &Row<'_>) -> rusqlite::Result<Call> {
         begin_at: row.get(10)?,
         begin_seq: row.get::<_, i64>(11)? as u64,
         task: row.get(12)?,
+        process: row.get::<_, Option<String>>(13)?.and_then(|text| text.parse().ok()),
     })
 }
 
@@ -175,6 +239,25 @@ impl Store {
         let mut calls = query.query_map([], call_from)?.collect::<Result<Vec<_>, _>>()?;
         calls.sort_by_key(|call| call.row);
         Ok(calls)
+    }
+
+    /// The agents of the calls that can still do something.
+    pub fn agent_calls(&self) -> Result<Vec<AgentCall>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT dialog, agent, call, command, process, state = 0
+             FROM call INDEXED BY call_alive WHERE state = 0 OR afterlife > 0",
+        )?;
+        let call = |row: &Row<'_>| {
+            Ok(AgentCall {
+                dialog: DialogId(row.get(0)?),
+                agent: AgentId(row.get(1)?),
+                call: CallId(row.get(2)?),
+                command: row.get(3)?,
+                process: row.get::<_, Option<String>>(4)?.and_then(|text| text.parse().ok()),
+                is_open: row.get(5)?,
+            })
+        };
+        Ok(query.query_map([], call)?.collect::<Result<Vec<_>, _>>()?)
     }
 
     /// The newest call of a dialog with this id.
@@ -228,7 +311,9 @@ impl Store {
     ) -> Result<Vec<CallWithoutChanges>, StoreError> {
         let mut query = self.db.prepare_cached(
             // A call's changes come after its begin, so only newer rows are read.
-            "SELECT dialog, call, tool, command, begin_at
+            "SELECT dialog, call, tool, command, begin_at, agent, coalesce(
+                 (SELECT g.kind FROM agent g WHERE g.dialog = latest.dialog AND g.id = latest.agent),
+                 (SELECT d.kind FROM dialog d WHERE d.id = latest.dialog))
              FROM (SELECT * FROM call ORDER BY id DESC LIMIT 200) AS latest
              WHERE NOT EXISTS (SELECT 1 FROM change
                                WHERE seq >= latest.begin_seq AND change.call = latest.id)
@@ -243,6 +328,8 @@ impl Store {
                 tool: row.get(2)?,
                 command: row.get(3)?,
                 begin_at: row.get(4)?,
+                agent: AgentId(row.get(5)?),
+                kind: row.get(6)?,
             })
         };
         let mut calls = query.query_map([limit as i64], call)?.collect::<Result<Vec<_>, _>>()?;
@@ -264,8 +351,8 @@ impl Batch<'_> {
         self.execute(
             "begin call",
             "INSERT INTO call(dialog, agent, call, tool, cwd, input, command, message_index, turn,
-                              begin_seq, begin_at, state)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, 0)",
+                              begin_seq, begin_at, state, process, model, arguments)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, 0, ?11, ?12, ?13)",
             (
                 &call.dialog.0,
                 &call.agent.0,
@@ -277,6 +364,9 @@ impl Batch<'_> {
                 call.message_index.map(|index| index as i64),
                 call.turn as i64,
                 at,
+                call.process.map(ToString::to_string),
+                call.model,
+                call.arguments.pack()?,
             ),
         )?;
         Ok(self.last_row_id())
@@ -293,15 +383,8 @@ impl Batch<'_> {
     }
 
     /// Closes a call's window.
-    pub fn close_call(
-        &self,
-        row: i64,
-        state: CallState,
-        ok: Option<bool>,
-        seq: u64,
-        at: Millis,
-    ) -> Result<(), StoreError> {
-        let state = match state {
+    pub fn close_call(&self, row: i64, end: CallEnd, stamp: Stamp) -> Result<(), StoreError> {
+        let state = match end.state {
             CallState::Open => 0,
             CallState::Ended => 1,
             CallState::Abandoned => 2,
@@ -309,8 +392,9 @@ impl Batch<'_> {
         };
         self.execute(
             "close call",
-            "UPDATE call SET state = ?2, ok = ?3, end_seq = ?4, end_at = ?5 WHERE id = ?1",
-            (row, state, ok, seq as i64, at),
+            "UPDATE call SET state = ?2, ok = ?3, end_seq = ?4, end_at = ?5, exit_code = ?6
+             WHERE id = ?1",
+            (row, state, end.ok, stamp.seq as i64, stamp.at, end.exit_code),
         )?;
         Ok(())
     }
@@ -321,19 +405,25 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Sets the index of the message that asked for a dialog's newest call with this name.
-    pub fn set_call_message_index(
+    /// Sets what the agent's own record says of a dialog's newest call with this name.
+    pub fn set_call_origin(
         &self,
         dialog: &DialogId,
         call: &CallId,
-        index: u64,
+        origin: CallOrigin<'_>,
     ) -> Result<(), StoreError> {
         self.execute(
-            "set call message",
-            "UPDATE call SET message_index = ?3 WHERE id =
-                 (SELECT max(id) FROM call WHERE dialog = ?1 AND call = ?2)",
-            (&dialog.0, &call.0, index as i64),
+            "set call origin",
+            "UPDATE call SET message_index = coalesce(?3, message_index), model = coalesce(?4, model)
+             WHERE id = (SELECT max(id) FROM call WHERE dialog = ?1 AND call = ?2)",
+            (&dialog.0, &call.0, origin.message_index.map(|index| index as i64), origin.model),
         )?;
+        Ok(())
+    }
+
+    /// Sets the model that asked for a call.
+    pub fn set_call_model(&self, row: i64, model: &str) -> Result<(), StoreError> {
+        self.execute("name model", "UPDATE call SET model = ?2 WHERE id = ?1", (row, model))?;
         Ok(())
     }
 
@@ -352,7 +442,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Drops the arguments of calls that can change nothing more; their records stay.
+    /// Drops the whole arguments of calls that can change nothing more; their records stay, with
+    /// the arguments in short.
     pub fn drop_finished_inputs(&self, dialog: &DialogId) -> Result<(), StoreError> {
         self.execute(
             "drop inputs",
@@ -363,7 +454,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Drops all arguments of a dialog that has ended.
+    /// Drops the whole arguments of all calls of a dialog that has ended.
     pub fn drop_all_inputs(&self, dialog: &DialogId) -> Result<(), StoreError> {
         self.execute(
             "drop all inputs",

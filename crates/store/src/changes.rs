@@ -10,6 +10,7 @@ use retake_model::{
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
+use crate::callers::caller_from;
 use crate::manifest::{KIND_ABSENT, KIND_UNKNOWN, kind_code, kind_from, oid_from, path_from};
 use crate::{Batch, ChangeFilter, Store, StoreError, StoreProblem};
 
@@ -47,6 +48,8 @@ pub struct PendingPath {
     pub added: Option<u64>,
     /// Lines removed by them; none if no change of them has lines.
     pub removed: Option<u64>,
+    /// The first line that the last of them changed, as lines are numbered after it.
+    pub line: Option<u32>,
 }
 
 /// One change of a path, reduced to its actor, dialog and move.
@@ -78,7 +81,8 @@ pub(crate) const SELECT_CHANGE: &str =
     c.added, c.removed, c.hunks, c.status, c.joins, c.turn, c.approved, c.operation_seq,
     k.message_index, coalesce(
         (SELECT a.kind FROM agent a WHERE a.dialog = c.dialog AND a.id = c.agent),
-        (SELECT d.kind FROM dialog d WHERE d.id = c.dialog))
+        (SELECT d.kind FROM dialog d WHERE d.id = c.dialog)),
+    (SELECT text FROM caller WHERE id = (SELECT e.caller FROM event e WHERE e.seq = c.seq)), k.model
     FROM change c LEFT JOIN call k ON k.id = c.call";
 
 /// SQL condition: an undo that stands tried to revert the change `c` and left it, and its file
@@ -188,7 +192,7 @@ impl Store {
     pub fn pending_paths(&self) -> Result<Vec<PendingPath>, StoreError> {
         let mut query = self.db.prepare_cached(
             "SELECT g.dialog, g.agent, g.path, f.old_path, f.before_kind, l.after_kind,
-                    g.changes, g.first, g.last, g.added, g.removed
+                    g.changes, g.first, g.last, g.added, g.removed, l.hunks
              FROM (SELECT dialog, agent, path, count(*) AS changes, min(seq) AS first,
                           max(seq) AS last, sum(added) AS added, sum(removed) AS removed
                    FROM change WHERE status = 'pending' AND actor = 'agent'
@@ -212,6 +216,7 @@ impl Store {
                 last: ChangeId(row.get::<_, i64>(8)? as u64),
                 added: count(9)?,
                 removed: count(10)?,
+                line: first_line(hunks_from(row.get(11)?)?.first(), row.get(5)?),
             });
         }
         Ok(status)
@@ -254,6 +259,14 @@ impl Store {
         Ok(turns)
     }
 
+    /// Returns the number of files that a turn changed and whose changes are in effect.
+    pub fn turn_file_count(&self, dialog: &DialogId, turn: u64) -> Result<u64, StoreError> {
+        let sql = "SELECT count(DISTINCT path) FROM change WHERE dialog = ?1 AND turn = ?2
+             AND actor = 'agent' AND status IN ('pending', 'accepted')";
+        let mut query = self.db.prepare_cached(sql)?;
+        Ok(query.query_row((&dialog.0, turn as i64), |row| row.get::<_, i64>(0))? as u64)
+    }
+
     /// Returns whether an undo tried to revert a change and left it, and would again.
     pub fn was_left_by_undo(&self, change: ChangeId) -> Result<bool, StoreError> {
         let sql = format!("SELECT 1 FROM change c WHERE seq = ?1 AND {LEFT_BY_UNDO_CONDITION}");
@@ -292,8 +305,10 @@ impl Store {
             return Ok(change);
         }
         let mut query = self.db.prepare_cached(
-            "SELECT k.dialog, k.agent, k.call, k.tool FROM candidate a JOIN call k ON k.id = a.call
-             WHERE a.change = ?1 ORDER BY k.id",
+            "SELECT k.dialog, k.agent, k.call, k.tool, k.model, coalesce(
+                 (SELECT g.kind FROM agent g WHERE g.dialog = k.dialog AND g.id = k.agent),
+                 (SELECT d.kind FROM dialog d WHERE d.id = k.dialog))
+             FROM candidate a JOIN call k ON k.id = a.call WHERE a.change = ?1 ORDER BY k.id",
         )?;
         let rows = query.query_map([change.id.0 as i64], |row| {
             Ok(CandidateCall {
@@ -301,11 +316,18 @@ impl Store {
                 agent: AgentId(row.get(1)?),
                 call: CallId(row.get(2)?),
                 tool: row.get(3)?,
+                model: row.get(4)?,
+                kind: row.get(5)?,
             })
         })?;
         change.candidates = rows.collect::<Result<_, _>>()?;
         Ok(change)
     }
+}
+
+/// The first changed line after a change that left a file of this kind.
+fn first_line(hunk: Option<&Hunk>, after_kind: i64) -> Option<u32> {
+    hunk.filter(|_| after_kind != KIND_ABSENT).map(|hunk| hunk.new_start.max(1))
 }
 
 fn path_change_from(row: &Row<'_>) -> Result<PathChangeRow, StoreError> {
@@ -349,6 +371,8 @@ fn change_from(row: &Row<'_>) -> Result<Change, StoreError> {
         made_by: row.get::<_, Option<i64>>(27)?.map(|seq| OperationId(seq as u64)),
         message_index: row.get::<_, Option<i64>>(28)?.map(|index| index as u64),
         kind: row.get(29)?,
+        said_by: caller_from(row.get(30)?),
+        model: row.get(31)?,
     })
 }
 

@@ -7,6 +7,7 @@
 use retake_model::{Checkpoint, CheckpointKind, DialogId, Millis, ObjectId, Stamp};
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
+use crate::callers::caller_from;
 use crate::changes::parse_text_column;
 use crate::manifest::oid_from;
 use crate::objects::{ObjectKind, encode};
@@ -34,7 +35,9 @@ const OID_DIGITS: usize = 40;
 
 /// Query of all columns that [`checkpoint_from`] reads.
 const SELECT_CHECKPOINT: &str =
-    "SELECT seq, oid, tree, at, kind, message, dialog, session, files, unstable FROM checkpoint";
+    "SELECT seq, oid, tree, at, kind, message, dialog, session, files, unstable,
+        (SELECT text FROM caller WHERE id = (SELECT caller FROM event WHERE seq = checkpoint.seq))
+     FROM checkpoint";
 
 impl Store {
     /// The checkpoints, newest first; of one dialog if it is given.
@@ -99,6 +102,7 @@ fn checkpoint_from(row: &Row<'_>) -> Result<Checkpoint, StoreError> {
         session: row.get::<_, Option<i64>>(7)?.map(|number| number as u64),
         files: row.get::<_, i64>(8)? as u64,
         unstable: row.get::<_, i64>(9)? as u64,
+        said_by: caller_from(row.get(10)?),
     })
 }
 
@@ -140,6 +144,7 @@ impl Batch<'_> {
             session: new.session,
             files,
             unstable,
+            said_by: Some(self.caller()),
         })
     }
 

@@ -14,8 +14,12 @@ pub struct Dialog {
     pub id: DialogId,
     /// The product of its main agent.
     pub kind: Option<String>,
-    /// A title for people.
+    /// A title for people: the person's own, else the agent's.
     pub title: Option<String>,
+    /// The agent's own title, or the begin of the first message.
+    pub agent_title: Option<String>,
+    /// The title that the person gave it.
+    pub given_title: Option<String>,
     /// When it was first seen.
     pub started_at: Millis,
     /// When it last did anything.
@@ -79,6 +83,19 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// The product of a dialog's agent; of its main agent if that one is not known.
+    pub fn agent_kind(
+        &self,
+        dialog: &DialogId,
+        agent: Option<&AgentId>,
+    ) -> Result<Option<String>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT coalesce((SELECT kind FROM agent WHERE dialog = ?1 AND id = ?2),
+                (SELECT kind FROM dialog WHERE id = ?1))",
+        )?;
+        Ok(query.query_row((&dialog.0, agent.map(|agent| &agent.0)), |row| row.get(0))?)
+    }
+
     /// The agents of a dialog.
     pub fn agents(&self, dialog: &DialogId) -> Result<Vec<DialogAgent>, StoreError> {
         let mut query = self
@@ -112,13 +129,18 @@ const SELECT_DIALOGS_TO_APPROVE: [&str; 3] = [
 
 /// Query of all columns that [`dialog_from`] reads.
 const SELECT_DIALOG: &str =
-    "SELECT id, kind, title, started_at, last_at, ended_at, turns, turn_open FROM dialog";
+    "SELECT id, kind, title, started_at, last_at, ended_at, turns, turn_open,
+        (SELECT g.title FROM dialog_title g WHERE g.dialog = dialog.id) FROM dialog";
 
 fn dialog_from(row: &Row<'_>) -> rusqlite::Result<Dialog> {
+    let agent_title: Option<String> = row.get(2)?;
+    let given_title: Option<String> = row.get(8)?;
     Ok(Dialog {
         id: DialogId(row.get(0)?),
         kind: row.get(1)?,
-        title: row.get(2)?,
+        title: given_title.clone().or_else(|| agent_title.clone()),
+        agent_title,
+        given_title,
         started_at: row.get(3)?,
         last_at: row.get(4)?,
         ended_at: row.get(5)?,
@@ -145,6 +167,17 @@ impl Batch<'_> {
                  last_at = excluded.last_at, ended_at = NULL",
             (&id.0, kind, title, at),
         )?;
+        Ok(())
+    }
+
+    /// Sets the person's title of a dialog, or takes it away; the agent's own stays.
+    pub fn set_given_title(&self, id: &DialogId, title: Option<&str>) -> Result<(), StoreError> {
+        let sql = "DELETE FROM dialog_title WHERE dialog = ?1";
+        self.execute("take title away", sql, [&id.0])?;
+        if let Some(title) = title {
+            let sql = "INSERT INTO dialog_title(dialog, title) VALUES(?1, ?2)";
+            self.execute("give title", sql, (&id.0, title))?;
+        }
         Ok(())
     }
 

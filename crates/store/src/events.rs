@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use retake_model::{AgentId, CallId, ChangeId, DialogId, Gap, JournalKind, MAIN_AGENT, Millis};
+use retake_model::{
+    AgentId, CallId, Caller, ChangeId, DialogId, Gap, JournalKind, MAIN_AGENT, Millis,
+};
 use rusqlite::OptionalExtension as _;
 use serde_json::Value;
 
+use crate::callers::caller_from;
 use crate::changes::parse_text_column;
 use crate::manifest::path_from;
 use crate::{Batch, Store, StoreError};
@@ -30,6 +33,9 @@ pub struct JournalEvent {
     pub change: Option<ChangeId>,
     /// Details.
     pub body: Value,
+    /// Who said it. To be recorded: none for the store's caller. On record: none for rows of
+    /// earlier versions.
+    pub said_by: Option<Caller>,
 }
 
 /// A message of the person, which began a turn.
@@ -37,6 +43,8 @@ pub struct JournalEvent {
 pub struct UserMessage {
     /// Its place in the order.
     pub seq: u64,
+    /// When it was sent.
+    pub at: Millis,
     /// What it says.
     pub text: String,
     /// Its place in the agent's message history.
@@ -112,8 +120,9 @@ impl Store {
         most_bytes: usize,
     ) -> Result<(Vec<JournalEvent>, bool), StoreError> {
         let mut query = self.db.prepare_cached(
-            "SELECT seq, at, kind, dialog, agent, call, change, body FROM event
-             WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+            "SELECT seq, at, kind, dialog, agent, call, change, body,
+                 (SELECT text FROM caller WHERE id = event.caller)
+             FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2",
         )?;
         let mut rows = query.query((seq as i64, limit as i64))?;
         let (mut events, mut bytes) = (Vec::new(), 0);
@@ -130,6 +139,7 @@ impl Store {
                 call: row.get::<_, Option<String>>(5)?.map(CallId),
                 change: row.get::<_, Option<i64>>(6)?.map(|seq| ChangeId(seq as u64)),
                 body: serde_json::from_str(&body).unwrap_or(Value::Null),
+                said_by: caller_from(row.get(8)?),
             });
             if bytes >= most_bytes {
                 return Ok((events, true));
@@ -151,22 +161,25 @@ impl Store {
         dialog: &DialogId,
         turn: u64,
     ) -> Result<Option<UserMessage>, StoreError> {
-        let Some(earlier) = turn.checked_sub(1) else { return Ok(None) };
+        let Some(known) = self.dialog(dialog)? else { return Ok(None) };
+        // Collections remove the oldest messages, and turns count them all the same.
+        let first = self.removed_messages(&known)? + 1;
+        let Some(earlier) = turn.checked_sub(first) else { return Ok(None) };
         let mut query = self.db.prepare_cached(
-            "SELECT seq, body FROM event WHERE kind = 'user_message' AND dialog = ?1
+            "SELECT seq, at, body FROM event WHERE kind = 'user_message' AND dialog = ?1
              ORDER BY seq LIMIT 1 OFFSET ?2",
         )?;
         let row = query.query_row((&dialog.0, earlier as i64), |row| {
-            Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?))
+            Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get::<_, String>(2)?))
         });
-        let Some((seq, body)) = row.optional()? else { return Ok(None) };
-        Ok(user_message_from(seq, &serde_json::from_str(&body).unwrap_or(Value::Null)))
+        let Some((seq, at, body)) = row.optional()? else { return Ok(None) };
+        Ok(user_message_from(seq, at, &serde_json::from_str(&body).unwrap_or(Value::Null)))
     }
 
     /// Returns the messages of the person and the main agent in a dialog, oldest first.
     pub fn conversation(&self, dialog: &DialogId) -> Result<Vec<ConversationMessage>, StoreError> {
         let mut query = self.db.prepare_cached(
-            "SELECT seq, kind, body FROM event
+            "SELECT seq, kind, body, at FROM event
              WHERE dialog = ?1 AND (kind = 'user_message'
                  OR (kind = 'assistant_message' AND (agent IS NULL OR agent = ?2)))
              ORDER BY seq",
@@ -181,7 +194,8 @@ impl Store {
                 // The agent's history has other messages under these indices from here on.
                 let begins = body["message_index"].as_u64().unwrap_or(0);
                 places.retain(|index, _| *index < begins);
-                messages.extend(user_message_from(seq, &body).map(ConversationMessage::Person));
+                let message = user_message_from(seq, row.get(3)?, &body);
+                messages.extend(message.map(ConversationMessage::Person));
                 continue;
             }
             let Some(text) = body["text"].as_str().filter(|text| !text.is_empty()) else {
@@ -239,10 +253,11 @@ impl Store {
 }
 
 /// A message of the person, from the body of its event.
-fn user_message_from(seq: u64, body: &Value) -> Option<UserMessage> {
+pub(crate) fn user_message_from(seq: u64, at: Millis, body: &Value) -> Option<UserMessage> {
     let word = |key: &str| body[key].as_str().map(ToOwned::to_owned);
     Some(UserMessage {
         seq,
+        at,
         text: word("text")?,
         index: body["message_index"].as_u64(),
         checkpoint: word("checkpoint"),
@@ -259,10 +274,14 @@ impl Batch<'_> {
 
     /// Appends an event.
     pub fn put_event(&self, event: &JournalEvent) -> Result<(), StoreError> {
+        let caller = match &event.said_by {
+            Some(caller) => self.caller_row(caller)?,
+            None => self.current_caller_row()?,
+        };
         self.execute(
             "put event",
-            "INSERT INTO event(seq, at, kind, dialog, agent, call, change, body)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO event(seq, at, kind, dialog, agent, call, change, body, caller)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             (
                 event.seq as i64,
                 event.at,
@@ -272,6 +291,7 @@ impl Batch<'_> {
                 event.call.as_ref().map(|id| &id.0),
                 event.change.map(|id| id.0 as i64),
                 event.body.to_string(),
+                caller,
             ),
         )?;
         Ok(())
@@ -283,15 +303,22 @@ impl Batch<'_> {
     /// It is one statement without reading the change, as an operation may set many thousands. The
     /// column `change` stays free: it belongs to the event that announced the change.
     pub(crate) fn put_status_event(&self, change: ChangeId, at: Millis) -> Result<(), StoreError> {
+        let caller = self.current_caller_row()?;
         self.execute(
             "tell status",
-            "INSERT INTO event(seq, at, kind, dialog, agent, call, change, body)
+            "INSERT INTO event(seq, at, kind, dialog, agent, call, change, body, caller)
              SELECT ?1, ?2, ?4, change.dialog, change.agent, call.call, NULL,
                  json_object('change', 'c' || change.seq, 'status', change.status,
-                     'approved', change.approved)
+                     'approved', change.approved), ?5
              FROM change LEFT JOIN call ON call.id = change.call
              WHERE change.seq = ?3 AND change.actor = 'agent'",
-            (self.next_seq() as i64, at, change.0 as i64, JournalKind::FileChangeStatus.as_str()),
+            (
+                self.next_seq() as i64,
+                at,
+                change.0 as i64,
+                JournalKind::FileChangeStatus.as_str(),
+                caller,
+            ),
         )?;
         Ok(())
     }

@@ -29,7 +29,7 @@ impl ExportRepo {
         init.args(["init", "--quiet", "--bare", "--template=", "--object-format=sha1"]);
         init.arg("--").arg(folder);
         run_git("make the repository", &mut init, "")?;
-        // git creates it with the umask's permissions.
+        // A folder that an earlier version made has the umask's permissions.
         retake_seam::fs::make_private(folder).map_err(StoreError::io("chmod", folder))?;
         Ok(bare)
     }
@@ -169,6 +169,8 @@ fn isolated_git() -> Command {
     }
     git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").env("LC_ALL", "C");
     git.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
+    // For the owner alone, whatever the umask lets through.
+    git.args(["-c", "core.sharedRepository=0600"]);
     // Unreferenced objects of other dialogs must stay.
     git.args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
     git

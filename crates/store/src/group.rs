@@ -167,7 +167,7 @@ mod tests {
     fn event(seq: u64, name: &str) -> JournalEvent {
         let (kind, body) = (JournalKind::Baseline, serde_json::json!({ "name": name }));
         let (dialog, agent, call, change) = (None, None, None, None);
-        JournalEvent { seq, at: 1, kind, dialog, agent, call, change, body }
+        JournalEvent { seq, at: 1, kind, dialog, agent, call, change, body, said_by: None }
     }
 
     fn events(store: &Store) -> Vec<(u64, String)> {

@@ -25,6 +25,9 @@ use serde::{Deserialize, Serialize};
 use crate::objects::hash_blob;
 use crate::{FileLock, Spool, StoreError};
 
+/// Number of hexadecimal digits in a project's id.
+const ID_DIGITS: usize = 16;
+
 /// What tells one folder from another one at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootIdentity {
@@ -37,8 +40,9 @@ pub struct RootIdentity {
 }
 
 impl RootIdentity {
-    /// Device numbers change with reboots, so inode and birth decide at the same path.
-    fn is_same_place(&self, other: &Self) -> bool {
+    /// Returns whether a folder at the same path is still this one. Device numbers change with
+    /// reboots, so inode and birth decide.
+    pub fn is_same_place(&self, other: &Self) -> bool {
         self.inode == other.inode && self.born_ns == other.born_ns
     }
 
@@ -85,8 +89,20 @@ pub struct FoundProject {
     pub identity: ProjectIdentity,
     /// Where it was before, if it has moved since it was last seen.
     pub moved_from: Option<PathBuf>,
-    /// The root is another folder at the same path: read only, until the person says.
-    pub replaced: bool,
+    /// What stands at the root's path.
+    pub presence: RootPresence,
+}
+
+/// What stands at a project's path; unless it is the recorded folder, the project is read only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RootPresence {
+    /// The folder that was recorded.
+    #[default]
+    Present,
+    /// Another folder, until the person says whether it is the same project.
+    Replaced,
+    /// No folder.
+    Missing,
 }
 
 /// Retake's own folder.
@@ -110,6 +126,7 @@ impl Home {
     pub fn lock(&self, wait: Duration) -> Result<Option<FileLock>, StoreError> {
         retake_seam::fs::create_private_dir_all(&self.folder)
             .map_err(StoreError::io("create", &self.folder))?;
+        self.close_open_paths();
         FileLock::acquire(&self.folder, wait)
     }
 
@@ -120,9 +137,25 @@ impl Home {
         disk: &RootIdentity,
     ) -> Result<Option<FoundProject>, StoreError> {
         let Some(identity) = self.identity_at(root)? else { return Ok(None) };
-        let replaced = !identity.disk.is_same_place(disk);
+        let is_same = identity.disk.is_same_place(disk);
+        let presence = if is_same { RootPresence::Present } else { RootPresence::Replaced };
         let folder = self.project_folder(&identity.id);
-        Ok(Some(FoundProject { folder, identity, moved_from: None, replaced }))
+        Ok(Some(FoundProject { folder, identity, moved_from: None, presence }))
+    }
+
+    /// The id of the project that is recorded for just this path, even if no folder is there.
+    pub fn recorded_id(&self, root: &Path) -> Option<String> {
+        self.identity_at(root).ok().flatten().map(|identity| identity.id)
+    }
+
+    /// The identity of the project with this id, wherever its root is now.
+    pub fn identity(&self, id: &str) -> Result<Option<ProjectIdentity>, StoreError> {
+        // An id becomes a file name: nothing else than one is looked up.
+        if id.len() != ID_DIGITS || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        let identity = read_identity(&self.project_folder(id).join("project.json"))?;
+        Ok(identity.filter(|identity| identity.id == id))
     }
 
     /// Returns whether a project is recorded for just this path, even if no folder is there.
@@ -145,7 +178,7 @@ impl Home {
             folder: self.project_folder(&old.id),
             identity: old,
             moved_from: Some(from),
-            replaced: false,
+            presence: RootPresence::Present,
         };
         self.relink(&found, root, *disk).map(Some)
     }
@@ -165,7 +198,7 @@ impl Home {
         retake_seam::fs::create_private_dir_all(&folder)
             .map_err(StoreError::io("create", &folder))?;
         self.link(&identity)?;
-        Ok(FoundProject { folder, identity, moved_from: None, replaced: false })
+        Ok(FoundProject { folder, identity, moved_from: None, presence: RootPresence::Present })
     }
 
     /// Syncs a project's folders and names before anything is recorded, so that it is found again
@@ -194,7 +227,7 @@ impl Home {
         let old = &project.identity;
         let identity = new_identity(old.id.clone(), root, disk, old.created_at);
         self.link(&identity)?;
-        Ok(FoundProject { identity, replaced: false, ..project.clone() })
+        Ok(FoundProject { identity, presence: RootPresence::Present, ..project.clone() })
     }
 
     /// Every project, in no order.
@@ -240,9 +273,14 @@ impl Home {
         Ok(self.folder.join("roots").join(short_hash(root.as_os_str().as_bytes())?))
     }
 
+    /// The folder of all projects in the home.
+    pub fn projects_folder(&self) -> PathBuf {
+        self.folder.join("projects")
+    }
+
     /// The folder of a project in the home.
     pub fn project_folder(&self, id: &str) -> PathBuf {
-        self.folder.join("projects").join(id)
+        self.projects_folder().join(id)
     }
 }
 
@@ -278,6 +316,6 @@ fn read_if_there(file: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 
 fn short_hash(bytes: &[u8]) -> Result<String, StoreError> {
     let mut name = hash_blob(bytes)?.to_string();
-    name.truncate(16);
+    name.truncate(ID_DIGITS);
     Ok(name)
 }

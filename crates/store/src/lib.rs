@@ -13,7 +13,12 @@
 //! - Order is `seq`, which only grows; time is data.
 
 mod batch;
+mod call_arguments;
+mod call_changes;
+mod call_records;
+mod callers;
 mod calls;
+mod change_totals;
 mod changes;
 mod checkpoints;
 mod compression;
@@ -28,6 +33,8 @@ mod filter;
 mod gc;
 mod group;
 mod home;
+mod home_modes;
+mod lineage;
 mod lock;
 mod manifest;
 mod messages;
@@ -43,10 +50,15 @@ mod schema;
 mod sessions;
 mod spool;
 mod stat_cache;
+#[cfg(feature = "inject")]
+pub mod step_count;
 mod store;
+mod stored_content;
+mod summary_counts;
 mod transcripts;
 mod tree_cache;
 mod trees;
+mod turns;
 mod verify;
 mod versions;
 #[cfg(feature = "inject")]
@@ -54,7 +66,13 @@ mod vfs;
 mod wal;
 
 pub use batch::Batch;
-pub use calls::{BackgroundActivity, Call, CallInput, CallState, CallWithoutChanges, NewCall};
+pub use call_arguments::{CutArgument, MAX_ARGUMENT_BYTES, ShortArguments};
+pub use call_records::{CallPage, CallRecord};
+pub use calls::{
+    AgentCall, BackgroundActivity, Call, CallEnd, CallInput, CallOrigin, CallState,
+    CallWithoutChanges, NewCall,
+};
+pub use change_totals::ChangeTotals;
 pub use changes::{NewChange, PathChangeRow, PendingPath};
 pub use checkpoints::NewCheckpoint;
 pub use dialogs::{Dialog, DialogAgent};
@@ -66,7 +84,9 @@ pub use filter::ChangeFilter;
 pub use gc::retention::{DialogForecast, RetentionForecast, RetentionLimits, RetentionReason};
 pub use gc::{DiskUsage, GcError, GcReport, RemovedRecords};
 pub use group::BatchGroup;
-pub use home::{FoundProject, Home, ProjectIdentity, RootIdentity};
+pub use home::{FoundProject, Home, ProjectIdentity, RootIdentity, RootPresence};
+pub use home_modes::OpenPath;
+pub use lineage::{LineageStep, SizedContent};
 pub use lock::FileLock;
 pub use manifest::{ManifestEntry, ManifestState};
 pub use messages::{HistoryKey, MessageEntry, NewMessage, NewView, StoredView, message_digest};
@@ -79,8 +99,11 @@ pub use purge::{PurgeReport, PurgeScope, PurgeTarget};
 pub use purged::PurgedContent;
 pub use salvage::{SalvageReport, SalvagedTable, salvage};
 pub use schema::SCHEMA_VERSION;
-pub use spool::{Spool, SpoolEntry};
+pub use spool::{Spool, SpoolBacklog, SpoolEntry};
 pub use stat_cache::{StatCacheFile, StatCacheId, StatRow, TouchedState};
-pub use store::{Store, StoreAccess, StoreSnapshot};
-pub use trees::build_tree;
+pub use store::{Store, StoreAccess, StoreSnapshot, free_bytes};
+pub use stored_content::{ContentCheck, PiecePlace, StoredContent};
+pub use summary_counts::{KindActivity, LeftOutCounts, PendingCounts};
+pub use trees::{FolderEntry, FolderEntryKind, build_tree};
+pub use turns::{TurnAgent, TurnRecord};
 pub use verify::{StoreProblem, VerifyReport};

@@ -51,7 +51,7 @@ impl FileLock {
 
     /// Returns whether a run of this name is alive; `None` if it has no lock file.
     pub fn is_run_alive(folder: &Path, name: &str) -> Option<bool> {
-        let file = File::open(run_file(folder, name)?).ok()?;
+        let file = retake_seam::fs::open_private_to_read(&run_file(folder, name)?).ok()?;
         Some(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
@@ -68,7 +68,8 @@ impl FileLock {
     /// The process that last took the lock of the project in `folder`, for messages.
     pub fn owner(folder: &Path) -> Option<u32> {
         let mut text = String::new();
-        File::open(folder.join("lock")).ok()?.read_to_string(&mut text).ok()?;
+        let mut file = retake_seam::fs::open_private_to_read(&folder.join("lock")).ok()?;
+        file.read_to_string(&mut text).ok()?;
         text.trim().parse().ok()
     }
 }

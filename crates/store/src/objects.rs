@@ -176,13 +176,13 @@ pub fn encode_stream(
     Ok(oid)
 }
 
-fn hasher(kind: ObjectKind, size: u64) -> gix_hash::Hasher {
+pub(crate) fn hasher(kind: ObjectKind, size: u64) -> gix_hash::Hasher {
     let mut hasher = gix_hash::hasher(gix_hash::Kind::Sha1);
     hasher.update(&gix_object::encode::loose_header(kind.git(), size));
     hasher
 }
 
-fn finish_hash(hasher: gix_hash::Hasher) -> Result<ObjectId, StoreError> {
+pub(crate) fn finish_hash(hasher: gix_hash::Hasher) -> Result<ObjectId, StoreError> {
     let oid = hasher.try_finalize().map_err(|error| StoreError::Collision(error.to_string()))?;
     ObjectId::try_from(oid.as_bytes()).map_err(|error| StoreError::Row(error.to_string()))
 }
@@ -216,6 +216,13 @@ pub(crate) fn hash_object(kind: ObjectKind, bytes: &[u8]) -> Result<ObjectId, St
     let mut hasher = hasher(kind, bytes.len() as u64);
     hasher.update(bytes);
     finish_hash(hasher)
+}
+
+/// A part of a content that is kept as an object of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredChunk {
+    pub(crate) oid: ObjectId,
+    pub(crate) length: u64,
 }
 
 struct ObjectRow {
@@ -275,7 +282,7 @@ impl Store {
                 let mut left = row.size;
                 for chunk in chunk_list(&row).map_err(|error| damaged(error.to_string()))? {
                     let bytes =
-                        self.read_chunk(&chunk).map_err(|error| damaged(error.to_string()))?;
+                        self.read_chunk(&chunk.oid).map_err(|error| damaged(error.to_string()))?;
                     left = left
                         .checked_sub(bytes.len() as u64)
                         .ok_or_else(|| damaged("its chunks are longer than it".to_owned()))?;
@@ -309,6 +316,14 @@ impl Store {
 
     /// The chunks of a chunked object; empty for any other.
     pub(crate) fn chunks_of(&self, oid: &ObjectId) -> Result<Vec<ObjectId>, StoreError> {
+        Ok(self.chunks_with_lengths(oid)?.into_iter().map(|chunk| chunk.oid).collect())
+    }
+
+    /// The same, each with its length.
+    pub(crate) fn chunks_with_lengths(
+        &self,
+        oid: &ObjectId,
+    ) -> Result<Vec<StoredChunk>, StoreError> {
         match self.object_row(oid)? {
             Some(row) if row.encoding == ObjectEncoding::Chunks => chunk_list(&row)
                 .map_err(|error| StoreError::Damaged { oid: *oid, why: error.to_string() }),
@@ -370,7 +385,7 @@ fn decode_row(row: &ObjectRow) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a row's chunk list while its lengths are valid: a damaged list is never unpacked whole.
-fn chunk_list(row: &ObjectRow) -> io::Result<Vec<ObjectId>> {
+fn chunk_list(row: &ObjectRow) -> io::Result<Vec<StoredChunk>> {
     let damaged = || io::Error::other("the chunk list is damaged");
     let mut unpacked = BufReader::new(zstd::stream::Decoder::new(row.data.as_slice())?);
     let (mut list, mut seen) = (Vec::new(), 0);
@@ -384,7 +399,7 @@ fn chunk_list(row: &ObjectRow) -> io::Result<Vec<ObjectId>> {
         if seen > row.size || (seen < row.size && length < CHUNK_MIN_BYTES as u64) {
             return Err(damaged());
         }
-        list.push(ObjectId::from_bytes(oid));
+        list.push(StoredChunk { oid: ObjectId::from_bytes(oid), length });
     }
     if unpacked.read(&mut [0])? == 0 { Ok(list) } else { Err(damaged()) }
 }

@@ -13,6 +13,7 @@ use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::callers::caller_from;
 use crate::changes::{parse_text_column, path_state_columns, path_state_from};
 use crate::manifest::{oid_from, path_from};
 use crate::{Batch, Store, StoreError};
@@ -73,8 +74,8 @@ impl StatusMark {
 }
 
 /// Query of all columns that [`operation_from`] reads.
-const SELECT_OPERATION: &str =
-    "SELECT seq, at, kind, title, dialog, state, safety, undone_by FROM operation";
+const SELECT_OPERATION: &str = "SELECT seq, at, kind, title, dialog, state, safety, undone_by,
+        (SELECT text FROM caller WHERE id = operation.caller) FROM operation";
 
 impl Store {
     /// The operations, newest first.
@@ -146,6 +147,12 @@ impl Store {
             });
         }
         Ok(steps)
+    }
+
+    /// Returns the number of paths of an operation.
+    pub fn step_count(&self, id: OperationId) -> Result<u64, StoreError> {
+        let mut query = self.db.prepare_cached("SELECT count(*) FROM step WHERE operation = ?1")?;
+        Ok(query.query_row([id.0 as i64], |row| row.get::<_, i64>(0))? as u64)
     }
 
     /// Returns the marks of an operation; with `set_only` only those that were applied.
@@ -237,6 +244,7 @@ fn operation_from(row: &Row<'_>) -> Result<Operation, StoreError> {
         state: parse_text_column(row, 5)?,
         safety: oid_from(&row.get::<_, Vec<u8>>(6)?)?,
         undone_by: row.get::<_, Option<i64>>(7)?.map(|seq| OperationId(seq as u64)),
+        said_by: caller_from(row.get(8)?),
     })
 }
 
@@ -246,8 +254,8 @@ impl Batch<'_> {
         let id = OperationId(self.next_seq());
         self.execute(
             "begin operation",
-            "INSERT INTO operation(seq, at, kind, title, dialog, state, safety, left_out, sequel)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO operation(seq, at, kind, title, dialog, state, safety, left_out, sequel,
+                caller) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             (
                 id.0 as i64,
                 new.at,
@@ -258,6 +266,7 @@ impl Batch<'_> {
                 new.safety.as_bytes().as_slice(),
                 new.left_out as i64,
                 new.follow_up.to_string(),
+                self.current_caller_row()?,
             ),
         )?;
         Ok(id)
@@ -434,5 +443,13 @@ impl Batch<'_> {
             (id.0 as i64, state.as_str(), untidy),
         )?;
         Ok(())
+    }
+
+    /// Ends an operation that wrote no file. What it was to make of changes and operations is
+    /// forgotten; its paths are kept, as long as a temporary file may be left.
+    pub fn cancel_operation(&self, id: OperationId, untidy: bool) -> Result<(), StoreError> {
+        self.execute("cancel marks", "DELETE FROM mark WHERE operation = ?1", [id.0 as i64])?;
+        self.execute("cancel undoes", "DELETE FROM undoes WHERE operation = ?1", [id.0 as i64])?;
+        self.end_operation(id, OperationState::Cancelled, untidy)
     }
 }

@@ -49,6 +49,13 @@ pub struct PurgeScope {
     pub changes: u64,
 }
 
+impl PurgeScope {
+    /// The ids of the contents.
+    pub fn content_ids(&self) -> Vec<ObjectId> {
+        self.contents.iter().map(|(oid, _)| *oid).collect()
+    }
+}
+
 /// What a purge did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeReport {

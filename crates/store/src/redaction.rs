@@ -70,13 +70,8 @@ impl QuoteMatcher {
         // Suffixes that names add to a truncated text.
         let bare = text.trim_end_matches([')', '\'']);
         let bare = bare.strip_suffix(LATE_SUFFIX).unwrap_or(bare);
-        [text, bare].into_iter().filter(|text| text.len() >= MIN_TRUNCATED_BYTES).any(|text| {
-            let starts = text.char_indices().map(|(at, _)| at);
-            let tails =
-                starts.map(|at| &text[at..]).rev().skip_while(|at| at.len() < MIN_PIECE_BYTES);
-            let mut tails = tails.take(MIN_TRUNCATED_BYTES);
-            tails.any(|tail| self.pieces.iter().any(|piece| piece.starts_with(tail)))
-        })
+        let long = [text, bare].into_iter().filter(|text| text.len() >= MIN_TRUNCATED_BYTES);
+        long.into_iter().any(|text| self.pieces.iter().any(|piece| ends_within(text, piece)))
     }
 
     /// Redacts every string of a JSON value that quotes a piece; returns whether there was one.
@@ -131,6 +126,17 @@ impl QuoteMatcher {
     }
 }
 
+/// Returns whether a text ends with the beginning of a piece, of [`MIN_PIECE_BYTES`] or more.
+fn ends_within(text: &str, piece: &str) -> bool {
+    let Some(begin) = (MIN_PIECE_BYTES..=piece.len()).find(|at| piece.is_char_boundary(*at)) else {
+        return false;
+    };
+    let first = text.len().saturating_sub(piece.len());
+    let end =
+        (first..=text.len()).find(|at| text.is_char_boundary(*at)).map_or("", |at| &text[at..]);
+    end.match_indices(&piece[..begin]).any(|(at, _)| piece.starts_with(&end[at..]))
+}
+
 impl Store {
     /// Counts the checkpoints that quote a content in their message, which is part of their id.
     pub(crate) fn count_quoting_checkpoints(
@@ -179,27 +185,35 @@ impl Batch<'_> {
             PurgeTarget::Content(_) => None,
         };
         let mut doomed = Vec::new();
-        let sql = "SELECT id, input, command FROM call WHERE input NOT NULL OR command NOT NULL";
+        let sql = "SELECT id, input, command, arguments FROM call
+            WHERE input NOT NULL OR command NOT NULL OR arguments NOT NULL";
         let mut query = self.db.prepare(sql)?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
             let id: i64 = row.get(0)?;
-            let input = row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default();
-            // What cannot be read cannot be told from a quote.
-            let input = zstd_decompress_up_to(&input, MAX_TEXT_BYTES).ok();
             let command = row.get::<_, Option<String>>(2)?.unwrap_or_default();
             let says = |text: &str| {
                 quotes.matches(text) || name.as_deref().is_some_and(|name| text.contains(name))
             };
+            let says_packed = |packed: Option<Vec<u8>>| {
+                let Some(packed) = packed else { return false };
+                let text = zstd_decompress_up_to(&packed, MAX_TEXT_BYTES).ok();
+                let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+                // What cannot be read cannot be told from a quote.
+                text.is_none_or(|text| says(&text) || quotes.matches_truncated_json(&text))
+            };
             let goes = touched.contains(&id)
                 || says(&command)
-                || input.is_none_or(|input| says(&String::from_utf8_lossy(&input)));
+                || quotes.matches_truncated(&command)
+                || says_packed(row.get(1)?)
+                || says_packed(row.get(3)?);
             if goes {
                 doomed.push(id);
             }
         }
         for id in &doomed {
-            let sql = "UPDATE call SET input = NULL, command = NULL WHERE id = ?1";
+            let sql =
+                "UPDATE call SET input = NULL, command = NULL, arguments = NULL WHERE id = ?1";
             self.execute("drop arguments", sql, [id])?;
         }
         Ok(doomed.len() as u64)
@@ -246,6 +260,7 @@ impl Batch<'_> {
         }
         for (table, column, instead) in [
             ("dialog", "title", "NULL"),
+            ("dialog_title", "title", "NULL"),
             ("work_session", "message", "NULL"),
             ("operation", "title", "kind"),
         ] {

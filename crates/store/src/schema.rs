@@ -11,7 +11,7 @@ use crate::StoreError;
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// All migrations, oldest first.
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12, V13];
 
 const V1: &str = "
 CREATE TABLE meta(
@@ -402,6 +402,41 @@ CREATE TABLE tally(
     unknown INTEGER NOT NULL
 );
 INSERT INTO tally SELECT count(*), count(*) - count(oid) FROM manifest;
+";
+
+/// Who said each event and asked for each operation, and the process of the agent of each call.
+const V10: &str = "
+CREATE TABLE caller(
+    id   INTEGER PRIMARY KEY,
+    text TEXT    NOT NULL UNIQUE
+);
+ALTER TABLE event ADD COLUMN caller INTEGER;
+ALTER TABLE operation ADD COLUMN caller INTEGER;
+ALTER TABLE call ADD COLUMN process TEXT;
+";
+
+/// Titles that the person gave to dialogs, beside the agents' own.
+const V11: &str = "
+CREATE TABLE dialog_title(
+    dialog TEXT PRIMARY KEY,
+    title  TEXT
+) WITHOUT ROWID;
+";
+
+/// The changes of a call in their order: their names have a number among them (DM-3).
+const V12: &str = "
+CREATE INDEX change_by_call ON change(call, seq) WHERE call IS NOT NULL AND actor = 'agent';
+";
+
+/// What is shown of each call: its model, its arguments in short and its exit code; and indexes
+/// for the calls of a turn, the changes of a call and the ends of turns.
+const V13: &str = "
+ALTER TABLE call ADD COLUMN model TEXT;
+ALTER TABLE call ADD COLUMN arguments BLOB;
+ALTER TABLE call ADD COLUMN exit_code INTEGER;
+CREATE INDEX call_by_turn ON call(dialog, turn, id);
+CREATE INDEX candidate_by_call ON candidate(call, change);
+CREATE INDEX event_turn_ends ON event(dialog, seq) WHERE kind = 'turn_end';
 ";
 
 /// The schema of an open database.

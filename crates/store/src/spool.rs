@@ -7,13 +7,14 @@
 //! and the cut of the file does not take it in twice.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use retake_model::{Event, Millis};
+use retake_model::{Event, EventOrigin, Millis};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::lock::lock_within;
 use crate::{Batch, Store, StoreError};
@@ -33,6 +34,8 @@ pub struct SpoolEntry {
     pub at: Millis,
     /// The event.
     pub event: Event,
+    /// Where it comes from.
+    pub origin: EventOrigin,
 }
 
 /// An entry as a line of the file. The event is a JSON string, so that nesting it does not exceed
@@ -42,14 +45,28 @@ struct SpoolLine {
     id: String,
     at: Millis,
     event: String,
+    /// Absent in lines of earlier versions.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    origin: Value,
 }
 
 impl SpoolLine {
     fn parse_entry(bytes: &[u8]) -> Option<SpoolEntry> {
         let line: Self = serde_json::from_slice(bytes).ok()?;
         let event = serde_json::from_str(&line.event).ok()?;
-        Some(SpoolEntry { id: line.id, at: line.at, event })
+        // The event counts, even if a newer version wrote an origin that this one cannot read.
+        let origin = serde_json::from_value(line.origin).unwrap_or_default();
+        Some(SpoolEntry { id: line.id, at: line.at, event, origin })
     }
+}
+
+/// What waits in a spool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpoolBacklog {
+    /// Number of events.
+    pub events: u64,
+    /// When the oldest of them came.
+    pub oldest: Option<Millis>,
 }
 
 /// The spool of a project.
@@ -76,10 +93,16 @@ impl Spool {
         opened.map(drop).map_err(StoreError::io("create", &self.path))
     }
 
-    /// Appends an event under its key. Once this returns it survives power loss.
+    /// Appends an event of unknown origin under its key, see [`Spool::push_entry`].
     pub fn push(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
+        let (id, event, origin) = (key.to_owned(), event.clone(), EventOrigin::default());
+        self.push_entry(&SpoolEntry { id, at, event, origin })
+    }
+
+    /// Appends an event under its key. Once this returns it survives power loss.
+    pub fn push_entry(&self, entry: &SpoolEntry) -> Result<(), StoreError> {
         // On a full disk there may still be room for an empty file, so that the loss is noticed.
-        self.append(key, event, at)
+        self.append(entry)
             .inspect_err(|_| drop(retake_seam::fs::write_unsynced(&self.lost_file(), b"")))
     }
 
@@ -98,13 +121,18 @@ impl Spool {
         self.path.with_extension("lost")
     }
 
-    fn append(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
+    fn append(&self, entry: &SpoolEntry) -> Result<(), StoreError> {
         let mut file = self.open_locked()?;
         let cannot = |error| StoreError::Row(format!("an event cannot be spooled: {error}"));
         let line = SpoolLine {
-            id: key.to_owned(),
-            at,
-            event: serde_json::to_string(event).map_err(cannot)?,
+            id: entry.id.clone(),
+            at: entry.at,
+            event: serde_json::to_string(&entry.event).map_err(cannot)?,
+            origin: if entry.origin == EventOrigin::default() {
+                Value::Null
+            } else {
+                serde_json::to_value(&entry.origin).map_err(cannot)?
+            },
         };
         let json = serde_json::to_string(&line).map_err(cannot)?;
         // The newline before it: a line that a kill cut off must not swallow this one.
@@ -122,6 +150,29 @@ impl Spool {
     /// Returns whether nothing is spooled.
     pub fn is_empty(&self) -> bool {
         std::fs::metadata(&self.path).map_or(true, |data| data.len() == 0)
+    }
+
+    /// Counts what waits, without parsing the events and without the lock: an entry that is just
+    /// being appended may be missing.
+    pub fn backlog(&self) -> Result<SpoolBacklog, StoreError> {
+        let mut backlog = SpoolBacklog::default();
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(backlog),
+            Err(error) => return Err(StoreError::io("read", &self.path)(error)),
+        };
+        for line in BufReader::new(file).split(b'\n') {
+            let line = line.map_err(StoreError::io("read", &self.path))?;
+            if line.is_empty() {
+                continue;
+            }
+            backlog.events += 1;
+            if backlog.oldest.is_none() {
+                let line = serde_json::from_slice(&line).ok();
+                backlog.oldest = line.map(|line: SpoolLine| line.at);
+            }
+        }
+        Ok(backlog)
     }
 
     /// Everything that is kept, in order, and the lines that cannot be understood.

@@ -1,9 +1,10 @@
 //! Opens a project's database and maintains its WAL.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use retake_model::Caller;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction};
 
@@ -52,6 +53,8 @@ pub struct Store {
     wal_limit: Cell<u64>,
     /// Whether there are stat caches to be removed after the next commit.
     pub(crate) has_new_stat_cache: Cell<bool>,
+    /// Who says what is recorded, unless an event names its own caller.
+    pub(crate) caller: RefCell<Caller>,
     /// Which file the database is.
     file: DatabaseFileId,
     folder: PathBuf,
@@ -78,6 +81,10 @@ impl Store {
             StoreAccess::Write => open_with_retry(&path)?,
             StoreAccess::Read => open_for_reading(&path)?,
         };
+        #[cfg(feature = "inject")]
+        let mut db = db;
+        #[cfg(feature = "inject")]
+        crate::step_count::attach(&mut db)?;
         db.set_prepared_statement_cache_capacity(STATEMENT_CACHE_CAPACITY);
         // Else SQLite replans many statements on each run, for other bound values.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
@@ -94,6 +101,7 @@ impl Store {
             object_cache: ObjectCache::default(),
             wal_limit: Cell::new(LONG_WAL_BYTES),
             has_new_stat_cache: Cell::default(),
+            caller: RefCell::default(),
             folder: folder.to_owned(),
         })
     }
@@ -148,8 +156,7 @@ impl Store {
     /// The bytes that are free on the store's file system.
     #[cfg(unix)]
     pub fn free_bytes(&self) -> Option<u64> {
-        let found = rustix::fs::statvfs(&self.folder).ok()?;
-        Some(found.f_bavail.saturating_mul(found.f_frsize))
+        free_bytes(&self.folder)
     }
 
     /// Defers WAL checkpoints to [`Store::shorten_wal`], which the caller must call when idle: no
@@ -197,6 +204,13 @@ impl Store {
             tracing::debug!(length, ?done, "WAL shortened");
         }
     }
+}
+
+/// The bytes that are free on a folder's file system.
+#[cfg(unix)]
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Device and inode.

@@ -4,8 +4,8 @@ use gix_object::tree::{Entry, EntryKind};
 use gix_object::{Tree, TreeRef, WriteTo as _};
 use retake_model::{FileKind, FileState, ObjectId, PathState, ProjectPath};
 
-use crate::StoreError;
 use crate::objects::{EncodedObject, ObjectKind, encode};
+use crate::{Store, StoreError};
 
 /// Builds the tree of these files and gives its id: what `git write-tree` would print.
 ///
@@ -69,6 +69,47 @@ impl TreeEntry {
 pub(crate) fn decode_tree(bytes: &[u8]) -> Option<Vec<TreeEntry>> {
     let tree = TreeRef::from_bytes(bytes, gix_hash::Kind::Sha1).ok()?;
     Some(tree.entries.into_iter().map(|entry| TreeEntry(entry.into())).collect())
+}
+
+/// What a name in a folder of a checkpoint is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderEntryKind {
+    /// A file or a link with this mode.
+    File(FileKind, u32),
+    /// A folder.
+    Folder,
+}
+
+/// A name in a folder of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderEntry {
+    /// The name.
+    pub name: Vec<u8>,
+    /// What it is.
+    pub kind: FolderEntryKind,
+    /// The content, or the tree of the folder.
+    pub oid: ObjectId,
+}
+
+impl Store {
+    /// Returns the entries of a folder of a checkpoint, in git's order.
+    pub fn folder_entries(&self, tree: &ObjectId) -> Result<Vec<FolderEntry>, StoreError> {
+        let damaged = || StoreError::Damaged { oid: *tree, why: "it is not a folder".to_owned() };
+        let entries = decode_tree(&self.read(tree)?).ok_or_else(damaged)?;
+        entries.into_iter().map(|TreeEntry(entry)| folder_entry(entry)).collect()
+    }
+}
+
+fn folder_entry(entry: Entry) -> Result<FolderEntry, StoreError> {
+    let kind = match entry.mode.kind() {
+        EntryKind::Tree => FolderEntryKind::Folder,
+        EntryKind::Link => FolderEntryKind::File(FileKind::Link, 0o777),
+        EntryKind::BlobExecutable => FolderEntryKind::File(FileKind::File, 0o755),
+        EntryKind::Blob | EntryKind::Commit => FolderEntryKind::File(FileKind::File, 0o644),
+    };
+    let oid = ObjectId::try_from(entry.oid.as_bytes());
+    let oid = oid.map_err(|error| StoreError::Row(error.to_string()))?;
+    Ok(FolderEntry { name: entry.filename.into(), kind, oid })
 }
 
 /// The tree object of a folder with these entries, in any order.

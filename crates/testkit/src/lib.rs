@@ -12,6 +12,7 @@
 //! - [`mutate`]: random changes of JSON and of bytes,
 //! - [`seeds`]: random walks, and the seeds of those that failed once,
 //! - [`machine`]: what a test needs of its machine, reported if it is missing,
+//! - [`count_steps`]: the steps that a record's queries take,
 //! - [`git`]: real git without the machine's configuration, as oracle,
 //! - linking this crate switches the fault injection of `retake-seam` on.
 
@@ -46,3 +47,4 @@ pub use operations::plan_line;
 pub use play::{check, play};
 pub use project::TestProject;
 pub use project_copy::ProjectCopy;
+pub use retake_store::step_count::count_steps;

@@ -263,7 +263,7 @@ fn print_pending(project: &Project, at: i64, seen: &mut String) {
 
 fn print_statuses(project: &Project, seen: &mut String) {
     let filter =
-        ChangeFilter { actor: Some(Actor::Agent), oldest_first: true, ..ChangeFilter::default() };
+        ChangeFilter { actors: vec![Actor::Agent], oldest_first: true, ..ChangeFilter::default() };
     for change in project.changes(&filter).unwrap() {
         let call = change.call.map_or_else(|| "shared".to_owned(), |call| call.0);
         let approved = if change.approved.is_some() { " approved" } else { "" };

@@ -101,7 +101,8 @@ fn run_step(project: &TestProject, line: &str, seen: &mut String) {
             let (who, call, task) = split_three(rest);
             let (tool, input, task) = (None, Value::Null, Some(task.to_owned()));
             let (call, ok, background) = (Some(call.into()), Some(true), true);
-            let what = EventKind::ToolEnd { call, ok, tool, input, background, task };
+            let what =
+                EventKind::ToolEnd { call, ok, exit_code: None, tool, input, background, task };
             print_recorded(&project.record(&event(who, what)), seen);
         }
         "task-end" => {
@@ -256,6 +257,7 @@ pub(crate) fn end_event(
         EventKind::ToolEnd {
             call: call_id(call),
             ok: Some(true),
+            exit_code: None,
             tool,
             input,
             background,

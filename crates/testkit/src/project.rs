@@ -178,6 +178,7 @@ impl TestProject {
             EventKind::ToolEnd {
                 call: Some(call.into()),
                 ok: Some(true),
+                exit_code: None,
                 tool,
                 input,
                 background: false,

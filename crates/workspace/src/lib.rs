@@ -46,7 +46,8 @@ pub use stat::{FileStat, RootId, StatKind, racy_stamp, root_id};
 pub use stat_cache::StatCache;
 pub use walk::IGNORE_FILE;
 pub use watch::{
-    ChangeHint, FileWatcher, PendingSince, RootState, WatchBudget, WatchError, WatchState,
+    ChangeHint, ChangeWaiter, FileWatcher, FolderEvent, FolderEventHandler, FolderEventKind,
+    FolderWatcher, PendingSince, RootState, WaitOutcome, WatchBudget, WatchError, WatchState,
 };
 pub use workspace::{OpenError, Workspace};
 pub use write::{StagedFile, WriteError, WriteFault, is_temp_name, spare_of};

@@ -28,7 +28,8 @@ pub(crate) const MAX_PATH_BYTES: usize = 4096;
 /// The root's descriptor, from which everything is opened.
 #[derive(Debug)]
 pub(crate) struct SafeRoot {
-    root: OwnedFd,
+    /// None if the folder is not there: then everything fails with `ENOENT`.
+    root: Option<OwnedFd>,
     device: u64,
     /// Do as if the system had no openat2, so that tests reach the fallback.
     #[cfg(test)]
@@ -72,17 +73,27 @@ impl SafeRoot {
         let root = retry_on_intr(|| rustix::fs::open(root, flags, Mode::empty()))?;
         let device = FolderId::of(&fstat(&root)?).device;
         Ok(Self {
-            root,
+            root: Some(root),
             device,
             #[cfg(test)]
             by_component: false,
         })
     }
 
+    /// A root that is not there.
+    pub(crate) fn absent() -> Self {
+        Self {
+            root: None,
+            device: 0,
+            #[cfg(test)]
+            by_component: false,
+        }
+    }
+
     /// The same root, for another thread.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
-            root: self.root.try_clone()?,
+            root: self.root.as_ref().map(OwnedFd::try_clone).transpose()?,
             device: self.device,
             #[cfg(test)]
             by_component: self.by_component,
@@ -100,9 +111,10 @@ impl SafeRoot {
         }
         let flags = folder_flags(access);
         let fd = if path.is_empty() {
-            retry_on_intr(|| openat(&self.root, ".", flags, Mode::empty()))?
+            let root = self.root()?;
+            retry_on_intr(|| openat(root, ".", flags, Mode::empty()))?
         } else {
-            self.open_at(self.root.as_fd(), path, flags)?
+            self.open_at(self.root()?, path, flags)?
         };
         let id = FolderId::of(&fstat(&fd)?);
         if id.device == self.device { Ok(OpenFolder { fd, id }) } else { Err(Errno::XDEV) }
@@ -135,8 +147,8 @@ impl SafeRoot {
     }
 
     /// The root itself.
-    pub(crate) fn root(&self) -> BorrowedFd<'_> {
-        self.root.as_fd()
+    pub(crate) fn root(&self) -> Result<BorrowedFd<'_>, Errno> {
+        self.root.as_ref().map(OwnedFd::as_fd).ok_or(Errno::NOENT)
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]

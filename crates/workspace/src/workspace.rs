@@ -69,6 +69,17 @@ impl Workspace {
         })
     }
 
+    /// A root whose folder is not there: nothing beneath it can be read or written.
+    pub fn absent(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            safe_root: SafeRoot::absent(),
+            own_folders: Vec::new(),
+            #[cfg(test)]
+            missing_features: crate::write::MissingFeatures::default(),
+        }
+    }
+
     /// The same opened root, for another thread.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {

@@ -49,6 +49,8 @@ pub(crate) fn parse_claude_like(
         dialog: payload.require(&["/session_id"])?.into(),
         subagent: payload.non_empty_text(&["/agent_id"]).map(Subagent::of_main),
         cwd: cwd.clone(),
+        // Codex tells it with every hook.
+        model: payload.non_empty_text(&["/model"]).map(str::to_owned),
     };
     Ok(HookMessage::from_action(&source, action, cwd)
         .with_transcript(transcript_location(payload, source.subagent_id()))
@@ -93,7 +95,7 @@ fn parse_action(
     }))
 }
 
-fn parse_call(payload: &HookPayload) -> Result<HookToolCall, HookParseError> {
+pub(crate) fn parse_call(payload: &HookPayload) -> Result<HookToolCall, HookParseError> {
     Ok(HookToolCall {
         id: payload.non_empty_text(&["/tool_use_id"]).map(CallId::from),
         tool: payload.require(&["/tool_name"])?.to_owned(),
@@ -104,7 +106,13 @@ fn parse_call(payload: &HookPayload) -> Result<HookToolCall, HookParseError> {
 fn parse_outcome(payload: &HookPayload, ok: Option<bool>) -> ToolOutcome {
     // A subagent started by the tool `Agent` is no background task: it reports its own calls.
     let task = payload.non_empty_text(&["/tool_response/backgroundTaskId"]).map(str::to_owned);
-    ToolOutcome { ok, task }
+    ToolOutcome { ok, exit_code: failed_exit_code(payload), task }
+}
+
+/// The exit code of a command that failed, with which the error begins.
+fn failed_exit_code(payload: &HookPayload) -> Option<i64> {
+    let error = payload.text(&["/error"])?.strip_prefix("Exit code ")?;
+    error.lines().next()?.trim().parse().ok()
 }
 
 fn batch_calls(payload: &HookPayload) -> Vec<CallId> {
@@ -135,7 +143,7 @@ fn transcript_location(
 pub(crate) const REPLIES: HookReplies =
     HookReplies { feedback: HookFeedback::Denials, deny, note: Some(note), proceed: None };
 
-fn deny(reason: &str) -> Value {
+pub(crate) fn deny(reason: &str) -> Value {
     json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse",
         "permissionDecision": "deny",
@@ -143,7 +151,7 @@ fn deny(reason: &str) -> Value {
     }})
 }
 
-fn note(phase: HookPhase, text: &str) -> Value {
+pub(crate) fn note(phase: HookPhase, text: &str) -> Value {
     let event = if phase == HookPhase::Begin { "PreToolUse" } else { "UserPromptSubmit" };
     added_context(event, text)
 }

@@ -40,6 +40,8 @@ fn read_assistant(parser: &mut TranscriptParser, line: &Value) {
     let calls = calls.filter_map(|call| text(call, "/id")).map(call_by_id).collect();
     let content = line.pointer("/message/content").unwrap_or(&Value::Null);
     parser.grow_assistant(fingerprint(id), &texts(content), calls);
+    // Messages that Claude Code itself makes up are by `<synthetic>`.
+    parser.set_open_model(text(line, "/message/model").filter(|model| !model.starts_with('<')));
 }
 
 fn read_user(parser: &mut TranscriptParser, line: &Value) {

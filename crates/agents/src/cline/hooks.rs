@@ -32,7 +32,8 @@ pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessag
         if has_parent { Some(Subagent::of_main(payload.require(&["/agent_id"])?)) } else { None };
     let id = payload.require(&["/sessionContext/rootSessionId", "/taskId"])?;
     let cwd = payload.non_empty_text(&["/cwd"]).map(str::to_owned).or_else(|| folder.clone());
-    let source = EventSource { kind: AgentKind::Cline, dialog: id.into(), subagent, cwd };
+    let source =
+        EventSource { kind: AgentKind::Cline, dialog: id.into(), subagent, cwd, model: None };
     let location = if source.subagent.is_none() { transcript_location(id) } else { None };
     Ok(HookMessage::from_action(&source, action, folder)
         .with_transcript(location)
@@ -103,7 +104,7 @@ fn parse_outcome(payload: &HookPayload) -> ToolOutcome {
         Some(output @ Value::Object(_)) => output.get("success").and_then(Value::as_bool),
         _ => None,
     };
-    ToolOutcome { ok: ok.or_else(|| payload.flag("/postToolUse/success")), task: None }
+    ToolOutcome::of(ok.or_else(|| payload.flag("/postToolUse/success")))
 }
 
 /// One command of several failed if its part says so.

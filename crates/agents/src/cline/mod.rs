@@ -23,5 +23,5 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
         parse_message: transcript::read_message,
     },
     history: Some(&history::FORMAT),
-    setup: setup::SETUP,
+    setup: Some(setup::SETUP),
 };

@@ -51,7 +51,8 @@ pub(crate) fn read_message(parser: &mut TranscriptParser, message: &Value) {
         }
         Some("assistant") => {
             let calls = of_type("tool_use").filter_map(|call| text(call, "/id")).map(call_by_id);
-            parser.add_message(Speaker::Assistant, &texts(content).join("\n"), calls.collect());
+            let model = text(message, "/modelInfo/id");
+            parser.add_assistant(&texts(content).join("\n"), calls.collect(), model);
         }
         _ => {}
     }

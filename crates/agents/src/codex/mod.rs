@@ -20,5 +20,5 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     replies: claude_code::hooks::REPLIES,
     transcript: TranscriptSource::Lines(transcript::read_line),
     history: Some(&history::FORMAT),
-    setup: setup::SETUP,
+    setup: Some(setup::SETUP),
 };

@@ -32,8 +32,13 @@ pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessag
     };
     // What subagents say stands in the transcript of the dialog, which is read with its own turns.
     let location = if subagent.is_none() { transcript_location(payload, dialog) } else { None };
-    let source =
-        EventSource { kind: AgentKind::Copilot, dialog: dialog.into(), subagent, cwd: cwd.clone() };
+    let source = EventSource {
+        kind: AgentKind::Copilot,
+        dialog: dialog.into(),
+        subagent,
+        cwd: cwd.clone(),
+        model: None,
+    };
     Ok(HookMessage::from_action(&source, action, cwd).with_transcript(location))
 }
 
@@ -60,7 +65,7 @@ fn parse_action(name: &str, payload: &HookPayload) -> Result<Option<HookAction>,
             HookAction::End(parse_call(payload)?, parse_outcome(payload))
         }
         "postToolUseFailure" | "PostToolUseFailure" => {
-            HookAction::End(parse_call(payload)?, ToolOutcome { ok: Some(false), task: None })
+            HookAction::End(parse_call(payload)?, ToolOutcome::of(Some(false)))
         }
         "subagentStart" | "SubagentStart" => {
             payload.require(&["/agent_id"])?;
@@ -93,7 +98,15 @@ fn parse_outcome(payload: &HookPayload) -> ToolOutcome {
     let shown = payload.text(&["/toolResult/textResultForLlm", "/tool_result/text_result_for_llm"]);
     // A file that is too large is refused with success.
     let refused = shown.is_some_and(|text| text.starts_with("File too large to read at once"));
-    ToolOutcome { ok: kind.map(|kind| kind == "success" && !refused), task: None }
+    let ok = kind.map(|kind| kind == "success" && !refused);
+    ToolOutcome { ok, exit_code: shown.and_then(parse_exit_code), task: None }
+}
+
+/// The exit code of a command, with which Copilot ends its output.
+fn parse_exit_code(shown: &str) -> Option<i64> {
+    let last = shown.trim_end().lines().next_back()?.strip_prefix("<shellId: ")?;
+    let (_, code) = last.strip_suffix('>')?.rsplit_once(" completed with exit code ")?;
+    code.parse().ok()
 }
 
 fn transcript_location(payload: &HookPayload, id: &str) -> Option<TranscriptLocation> {

@@ -19,5 +19,5 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     replies: hooks::REPLIES,
     transcript: TranscriptSource::Lines(transcript::read_line),
     history: Some(&history::FORMAT),
-    setup: setup::SETUP,
+    setup: Some(setup::SETUP),
 };

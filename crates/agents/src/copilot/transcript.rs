@@ -26,7 +26,7 @@ pub(crate) fn read_line(parser: &mut TranscriptParser, line: &Value) {
         }
         Some("assistant.message") => {
             let calls = list(line, "/data/toolRequests").iter().filter_map(parse_call).collect();
-            parser.add_message(Speaker::Assistant, words, calls);
+            parser.add_assistant(words, calls, text(line, "/data/model"));
         }
         _ => {}
     }

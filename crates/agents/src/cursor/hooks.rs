@@ -23,6 +23,7 @@ pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessag
         dialog: payload.require(&["/conversation_id", "/session_id"])?.into(),
         subagent: None,
         cwd: payload.non_empty_text(&["/cwd", "/workspace_roots/0"]).map(str::to_owned),
+        model: payload.non_empty_text(&["/model"]).map(str::to_owned),
     };
     Ok(HookMessage::from_action(&source, action, folder).with_reads(attached_files(payload)))
 }
@@ -36,7 +37,7 @@ fn attached_files(payload: &HookPayload) -> Vec<SeenFile> {
 }
 
 fn parse_action(name: &str, payload: &HookPayload) -> Result<Option<HookAction>, HookParseError> {
-    let ended = |call, ok| HookAction::End(call, ToolOutcome { ok, task: None });
+    let ended = |call, ok| HookAction::End(call, ToolOutcome::of(ok));
     Ok(Some(match name {
         "sessionStart" => HookAction::DialogStart,
         "beforeSubmitPrompt" => {

@@ -17,5 +17,5 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     replies: hooks::REPLIES,
     transcript: TranscriptSource::Unknown,
     history: None,
-    setup: setup::SETUP,
+    setup: Some(setup::SETUP),
 };

@@ -18,7 +18,13 @@ pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessag
         return Ok(HookMessage::empty(cwd));
     };
     let dialog = payload.require(&["/session_id"])?.into();
-    let source = EventSource { kind: AgentKind::Gemini, dialog, subagent: None, cwd: cwd.clone() };
+    let source = EventSource {
+        kind: AgentKind::Gemini,
+        dialog,
+        subagent: None,
+        cwd: cwd.clone(),
+        model: None,
+    };
     let path = payload.non_empty_text(&["/transcript_path"]).map(str::to_owned);
     Ok(HookMessage::from_action(&source, action, cwd)
         .with_transcript(path.map(|path| TranscriptLocation { path, agent: None }))
@@ -65,7 +71,7 @@ fn parse_call(payload: &HookPayload) -> Result<HookToolCall, HookParseError> {
 fn parse_outcome(payload: &HookPayload) -> ToolOutcome {
     let error = payload.at("/tool_response/error").filter(|error| !error.is_null());
     let ok = payload.at("/tool_response").map(|_: &Value| error.is_none());
-    ToolOutcome { ok, task: None }
+    ToolOutcome::of(ok)
 }
 
 pub(crate) const REPLIES: HookReplies = HookReplies {

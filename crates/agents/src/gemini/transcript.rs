@@ -28,11 +28,14 @@ fn read_message(parser: &mut TranscriptParser, message: &Value) {
     let words = texts(message.get("content").unwrap_or(&Value::Null)).join("\n");
     match text(message, "/type") {
         Some("user") if is_prompt(message, &words) => {
-            set_message(parser, id, Speaker::User, &words, vec![]);
+            let message = message_with_id(parser, id, Speaker::User);
+            parser.set_message(message, &words, vec![]);
         }
         Some("gemini") => {
             let calls = list(message, "/toolCalls").iter().filter_map(parse_call).collect();
-            set_message(parser, id, Speaker::Assistant, &words, calls);
+            let mut said = message_with_id(parser, id, Speaker::Assistant);
+            said.set_model(text(message, "/model"));
+            parser.set_message(said, &words, calls);
         }
         _ => {}
     }
@@ -52,16 +55,11 @@ fn parse_call(call: &Value) -> Option<CalledTool> {
     Some(CalledTool { call: None, tool: Some(tool), input })
 }
 
-fn set_message(
-    parser: &mut TranscriptParser,
-    id: &str,
-    by: Speaker,
-    words: &str,
-    calls: Vec<CalledTool>,
-) {
+/// The message with this id, empty: a new one, or one that is written again.
+fn message_with_id(parser: &mut TranscriptParser, id: &str, by: Speaker) -> TranscriptMessage {
     let id = fingerprint(id);
     let state = &mut parser.state;
-    let message = if let Some(at) = state.ids.iter().rposition(|other| *other == id) {
+    if let Some(at) = state.ids.iter().rposition(|other| *other == id) {
         let after = (state.ids.len() - at) as u64;
         TranscriptMessage::new(state.messages.saturating_sub(after), by)
     } else {
@@ -70,6 +68,5 @@ fn set_message(
         }
         state.ids.push(id);
         parser.next_message(by)
-    };
-    parser.set_message(message, words, calls);
+    }
 }

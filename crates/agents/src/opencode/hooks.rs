@@ -13,7 +13,8 @@
 //! | `directory`, `worktree` | opencode's folders | all |
 //! | `prompt` | the person's words | `chat.message` |
 //! | `call_id`, `tool_name`, `tool_input` | the call | `tool.*` |
-//! | `ok`, `error` | how it ended | `tool.execute.after`, `tool.error` |
+//! | `model` | the model's id | `tool.execute.before` |
+//! | `ok`, `exit_code`, `error` | how it ended | `tool.execute.after`, `tool.error` |
 //! | `shown` | what the read tool showed, without most of the lines | `chat.message`, `tool.execute.after` |
 //! | `messages` | what `client.session.messages` returns | `session.idle` |
 //!
@@ -44,8 +45,13 @@ pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessag
         return Ok(HookMessage::empty(folder));
     };
     let (dialog, subagent) = dialog_and_subagent(payload)?;
-    let source =
-        EventSource { kind: AgentKind::Opencode, dialog: dialog.into(), subagent, cwd: directory };
+    let source = EventSource {
+        kind: AgentKind::Opencode,
+        dialog: dialog.into(),
+        subagent,
+        cwd: directory,
+        model: payload.non_empty_text(&["/model"]).map(str::to_owned),
+    };
     let mut message =
         HookMessage::from_action(&source, action, folder).with_reads(parse_reads(payload));
     if let Some(messages) = payload.at("/messages") {
@@ -77,11 +83,11 @@ fn parse_action(name: &str, payload: &HookPayload) -> Result<Option<HookAction>,
         "tool.execute.before" => HookAction::Begin(parse_call(payload)?),
         "tool.execute.after" => {
             let ok = payload.flag("/ok").or_else(|| succeeded(payload));
-            HookAction::End(parse_call(payload)?, ToolOutcome { ok, task: None })
+            let exit = payload.at("/exit_code").or_else(|| payload.at("/output/metadata/exit"));
+            let exit_code = exit.and_then(Value::as_i64);
+            HookAction::End(parse_call(payload)?, ToolOutcome { ok, exit_code, task: None })
         }
-        "tool.error" => {
-            HookAction::End(parse_call(payload)?, ToolOutcome { ok: Some(false), task: None })
-        }
+        "tool.error" => HookAction::End(parse_call(payload)?, ToolOutcome::of(Some(false))),
         "session.idle" => HookAction::TurnEnd { background: vec![] },
         "session.deleted" => HookAction::DialogEnd,
         _ => return Ok(None),

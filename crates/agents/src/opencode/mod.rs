@@ -20,5 +20,5 @@ pub(crate) const SPEC: AgentSpec = AgentSpec {
     replies: hooks::REPLIES,
     transcript: TranscriptSource::Hooks(transcript::read_message),
     history: Some(&history::FORMAT),
-    setup: setup::SETUP,
+    setup: Some(setup::SETUP),
 };

@@ -24,6 +24,7 @@ export const Retake = async ({ client, directory, worktree }) => {
 
   const parents = new Map()
   const failed = new Map()
+  const models = new Map()
   // What the model should know of a call that goes on: it is told with the result.
   const notes = new Map()
   let last = Promise.resolve()
@@ -154,6 +155,7 @@ export const Retake = async ({ client, directory, worktree }) => {
 
   const forget = (id) => {
     parents.delete(id)
+    models.delete(id)
     for (const [call, session] of failed) if (session === id) failed.delete(call)
   }
 
@@ -216,6 +218,7 @@ export const Retake = async ({ client, directory, worktree }) => {
       } catch {}
     },
     "chat.message": async (input, output) => {
+      models.set(input?.sessionID, output?.message?.model?.modelID)
       const reply = await tell(() => {
         const said = (part) => part?.type === "text" && !part.synthetic
         const prompt = (output?.parts ?? []).filter(said).map((part) => part.text)
@@ -228,7 +231,8 @@ export const Retake = async ({ client, directory, worktree }) => {
     "tool.execute.before": async (input, output) => {
       const reply = await tell(() => {
         const call = { call_id: input.callID, tool_name: input.tool, tool_input: output?.args }
-        return about("tool.execute.before", input.sessionID, call)
+        const model = models.get(input.sessionID)
+        return about("tool.execute.before", input.sessionID, { ...call, model })
       })
       if (typeof reply.deny === "string") throw new Error(reply.deny)
       if (typeof reply.note === "string") notes.set(input.callID, reply.note)
@@ -239,7 +243,8 @@ export const Retake = async ({ client, directory, worktree }) => {
       await tell(() => {
         const call = { call_id: input.callID, tool_name: input.tool, tool_input: input.args }
         const shown = input.tool === "read" ? frames([output?.output]) : []
-        return about("tool.execute.after", input.sessionID, { ...call, ok: succeeded(output), shown })
+        const ended = { ok: succeeded(output), exit_code: output?.metadata?.exit }
+        return about("tool.execute.after", input.sessionID, { ...call, ...ended, shown })
       })
       if (note === undefined || typeof output?.output !== "string") return
       if (!Object.isFrozen(output)) output.output += `\n\n${note}`

@@ -50,6 +50,7 @@ fn parse_message(message: &Value, index: u64) -> Option<TranscriptMessage> {
         "assistant" => {
             let mut parsed = TranscriptMessage::new(index, Speaker::Assistant);
             parsed.add_text(&spoken_text(parts));
+            parsed.set_model(text(message, "/info/modelID"));
             let calls = list(message, "/parts").iter().filter_map(|part| text(part, "/callID"));
             calls.for_each(|id| parsed.add_call(call_by_id(id)));
             Some(parsed)

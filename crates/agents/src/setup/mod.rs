@@ -27,8 +27,8 @@ pub use command::{HookCommand, HookOwner, recognise_hook};
 pub use hook_file::HookFileSpec;
 pub(crate) use targets::{ConfigFolder, SetupFiles, SetupSpec};
 pub use targets::{
-    ConfigFolders, SetupLevel, SetupTarget, config_folder, disable_switch_files, program_names,
-    setup_targets,
+    ConfigFolders, SetupLevel, SetupTarget, config_folder, disable_switch_files, has_own_setup,
+    program_names, setup_targets,
 };
 
 /// Why a file is left as it is.

@@ -61,14 +61,17 @@ impl ConfigFolder {
 #[derive(Clone, Debug)]
 pub struct ConfigFolders {
     /// The person's, in the order of [`AgentKind::ALL`].
-    user: [PathBuf; AgentKind::ALL.len()],
+    user: [Option<PathBuf>; AgentKind::ALL.len()],
     project: PathBuf,
 }
 
 impl ConfigFolders {
     /// The folders of a person with this home; `variable` reads the environment.
     pub fn new(home: &Path, project: PathBuf, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
-        let resolve = |agent: AgentKind| agent.spec().setup.config_folder.resolve(home, variable);
+        let resolve = |agent: AgentKind| {
+            let setup = agent.spec().setup.as_ref()?;
+            Some(setup.config_folder.resolve(home, variable))
+        };
         Self { user: AgentKind::ALL.map(resolve), project }
     }
 }
@@ -89,35 +92,45 @@ impl SetupTarget {
     }
 }
 
+/// Returns true if the agent has hook settings of its own; else it reads those of other agents.
+pub fn has_own_setup(agent: AgentKind) -> bool {
+    agent.spec().setup.is_some()
+}
+
 /// The names of an agent's programs.
 pub fn program_names(agent: AgentKind) -> &'static [&'static str] {
-    agent.spec().setup.programs
+    agent.spec().setup.as_ref().map_or(&[], |setup| setup.programs)
 }
 
 /// The folder of the person's settings of an agent; it is there if the agent ever ran.
-pub fn config_folder(agent: AgentKind, folders: &ConfigFolders) -> PathBuf {
+pub fn config_folder(agent: AgentKind, folders: &ConfigFolders) -> Option<PathBuf> {
     folders.user[agent as usize].clone()
 }
 
 /// Further files of an agent in which all hooks may be turned off, at any level.
 pub fn disable_switch_files(agent: AgentKind, folders: &ConfigFolders) -> Vec<SetupTarget> {
-    let SetupSpec { files, user_switch_files, project_switch_files, .. } = &agent.spec().setup;
+    let (Some(setup), Some(user)) = (&agent.spec().setup, config_folder(agent, folders)) else {
+        return Vec::new();
+    };
+    let SetupSpec { files, user_switch_files, project_switch_files, .. } = setup;
     let SetupFiles::One(form) = *files else { return Vec::new() };
-    let user = config_folder(agent, folders);
     let user = user_switch_files.iter().map(|name| user.join(name));
     let here = project_switch_files.iter().map(|path| folders.project.join(path));
     user.chain(here).map(|path| SetupTarget { path, form }).collect()
 }
 
-/// The files in which an agent's hooks are set up.
+/// The files in which an agent's hooks are set up; none if it reads those of others.
 pub fn setup_targets(
     agent: AgentKind,
     level: SetupLevel,
     folders: &ConfigFolders,
 ) -> Vec<SetupTarget> {
-    let SetupSpec { user_path, project_path, files, .. } = &agent.spec().setup;
+    let (Some(setup), Some(user)) = (&agent.spec().setup, config_folder(agent, folders)) else {
+        return Vec::new();
+    };
+    let SetupSpec { user_path, project_path, files, .. } = setup;
     let path = match level {
-        SetupLevel::User => config_folder(agent, folders).join(user_path),
+        SetupLevel::User => user.join(user_path),
         SetupLevel::Here => folders.project.join(project_path),
     };
     match *files {

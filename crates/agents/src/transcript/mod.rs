@@ -33,6 +33,8 @@ pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// Maximum calls kept of one message, and maximum bytes of a call id.
 const MAX_CALLS_PER_MESSAGE: usize = 1024;
 const MAX_CALL_ID_BYTES: usize = 512;
+/// Maximum bytes of a model's name; a longer one is none.
+const MAX_MODEL_BYTES: usize = 256;
 
 /// Read cursor of a transcript; to be stored between reads.
 ///
@@ -112,13 +114,22 @@ pub struct TranscriptMessage {
     pub text: String,
     /// The calls that the message carried: ids, or tool and arguments if hooks tell no ids.
     pub calls: Vec<CalledTool>,
+    /// The model that wrote it, as the agent names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl TranscriptMessage {
     /// The message as an event of this dialog; `agent` is the subagent whose file it is.
     pub fn event(&self, dialog: &DialogId, agent: Option<&AgentId>, kind: AgentKind) -> Event {
         let subagent = agent.map(|agent| Subagent::of_main(&agent.0));
-        self.event_from(&EventSource { kind, dialog: dialog.clone(), subagent, cwd: None })
+        self.event_from(&EventSource {
+            kind,
+            dialog: dialog.clone(),
+            subagent,
+            cwd: None,
+            model: None,
+        })
     }
 
     pub(crate) fn event_from(&self, source: &EventSource) -> Event {
@@ -127,11 +138,13 @@ impl TranscriptMessage {
             Speaker::User => EventKind::UserMessage { text },
             Speaker::Assistant => EventKind::AssistantMessage { text, calls: self.calls.clone() },
         };
-        Event { message_index: Some(self.index), ..source.event(what) }
+        let event = source.event(what);
+        let model = self.model.clone().or_else(|| event.model.clone());
+        Event { message_index: Some(self.index), model, ..event }
     }
 
     pub(crate) fn new(index: u64, by: Speaker) -> Self {
-        Self { index, by, text: String::new(), calls: Vec::new() }
+        Self { index, by, text: String::new(), calls: Vec::new(), model: None }
     }
 
     /// Returns a fingerprint that changes when the message grows.
@@ -151,6 +164,14 @@ impl TranscriptMessage {
         }
         let capacity = MAX_TEXT_BYTES - self.text.len();
         self.text.push_str(utf8_prefix(part, capacity));
+    }
+
+    /// Sets the model, if it is told.
+    pub(crate) fn set_model(&mut self, model: Option<&str>) {
+        let plausible = |model: &&str| !model.is_empty() && model.len() <= MAX_MODEL_BYTES;
+        if let Some(model) = model.filter(plausible) {
+            self.model = Some(model.to_owned());
+        }
     }
 
     pub(crate) fn add_call(&mut self, call: CalledTool) {

@@ -66,6 +66,26 @@ impl TranscriptParser {
         self.set_message(message, text, calls);
     }
 
+    /// Adds a message of the assistant that is complete, and says its model.
+    pub(crate) fn add_assistant(
+        &mut self,
+        text: &str,
+        calls: Vec<CalledTool>,
+        model: Option<&str>,
+    ) {
+        let mut message = self.next_message(Speaker::Assistant);
+        message.set_model(model);
+        self.set_message(message, text, calls);
+    }
+
+    /// Sets the model of the assistant's message that may grow.
+    pub(crate) fn set_open_model(&mut self, model: Option<&str>) {
+        if let Some(open) = &mut self.open {
+            open.message.set_model(model);
+            self.messages.insert(open.message.index, open.message.clone());
+        }
+    }
+
     /// Gives a message its text and calls.
     pub(crate) fn set_message(
         &mut self,

@@ -62,6 +62,9 @@ pub(crate) fn line(event: &Event) -> String {
     if let Some(parent) = &event.parent {
         write!(line, " parent={}", short(&parent.0)).expect("a text takes all");
     }
+    if let Some(model) = &event.model {
+        write!(line, " model={model}").expect("a text takes all");
+    }
     if let Some(index) = event.message_index {
         write!(line, " index={index}").expect("a text takes all");
     }
@@ -84,10 +87,11 @@ fn details(what: &EventKind) -> String {
         EventKind::ToolBegin { call, tool, input } => {
             format!(" {tool}{} {}", id(call.as_ref()), keys(input))
         }
-        EventKind::ToolEnd { call, ok, tool, input, background, task } => {
+        EventKind::ToolEnd { call, ok, exit_code, tool, input, background, task } => {
             let tool = tool.as_deref().unwrap_or("?");
+            let exit = exit_code.map_or_else(String::new, |code| format!(" exit={code}"));
             let rest = if *background { format!(" task={task:?}") } else { String::new() };
-            format!(" {tool}{} {} ok={ok:?}{rest}", id(call.as_ref()), keys(input))
+            format!(" {tool}{} {} ok={ok:?}{exit}{rest}", id(call.as_ref()), keys(input))
         }
         EventKind::ToolsOver { calls } => {
             calls.iter().map(|call| id(Some(call))).collect::<String>()

@@ -10,7 +10,8 @@ use clap::Args;
     after_help = "One JSON payload of the agent is read from standard input; the answer that the agent\nunderstands goes to standard output. It always exits with 0 and answers within its budget\n([hook] in the settings): what cannot be recorded by then is kept and taken in later.\n\nExample:\n  retake hook claude-code < payload.json"
 )]
 pub(crate) struct HookArgs {
-    /// The agent: claude-code, codex, gemini, opencode, copilot, cline, cursor
+    /// The agent: claude-code, codex, gemini, opencode, copilot, cline, cursor,
+    /// copilot-vscode
     pub(crate) agent: String,
     /// The agent's name for the event, if the payload does not have it
     pub(crate) event: Option<String>,

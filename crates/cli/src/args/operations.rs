@@ -209,7 +209,7 @@ pub(crate) struct CheckpointsArgs {
 )]
 pub(crate) struct RestoreArgs {
     /// The checkpoint; the first digits of its id are enough (see `retake checkpoints`)
-    #[arg(value_name = "CHECKPOINT", required_unless_present = "before_message")]
+    #[arg(value_name = "CHECKPOINT", required_unless_present_any = ["before_message", "into"])]
     pub(crate) checkpoint: Option<OsString>,
     /// Only these files and folders [default: everything]
     #[arg(value_name = "PATH")]
@@ -227,6 +227,11 @@ pub(crate) struct RestoreArgs {
     /// Also take back what git changed since
     #[arg(long)]
     pub(crate) across_git: bool,
+    /// Write the files into this new folder, and leave the project alone; works also if the project's
+    /// folder is gone [default state: the last one on record]
+    #[arg(long, value_name = "DIR")]
+    #[arg(conflicts_with_all = ["before_message", "dialog", "exact", "across_git", "dry_run"])]
+    pub(crate) into: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) rewind: RewindArgs,
     #[command(flatten)]
@@ -285,6 +290,9 @@ pub(crate) struct UndoArgs {
     /// So many steps
     #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) steps: u32,
+    /// List the steps that undo and redo go through, and do nothing
+    #[arg(long, conflicts_with = "steps")]
+    pub(crate) list: bool,
     #[command(flatten)]
     pub(crate) take_back: TakeBackArgs,
     #[command(flatten)]

@@ -33,7 +33,8 @@ pub(super) fn run(context: &CommandContext, options: &args::BlameArgs) -> Result
     };
     let lines = select_lines(&path, all_lines(&blame)?, options.lines)?;
     if context.json {
-        context.out.json(&documents::BlameDocument::new(&blame, lines, Masking::Off))?;
+        let document = documents::BlameDocument::new(&blame, lines, Masking::Off);
+        context.out.json(&documents::LocatePaths::located(document, project.root()))?;
     } else {
         context.out.paged(blame_table(&blame, lines).render("", context.out.colour).as_bytes())?;
     }

@@ -129,7 +129,7 @@ fn show_record(context: &CommandContext, demo: &DemoProject) -> Result<()> {
         "from retake diff --dialog demo",
     ));
     let filter = ChangeFilter {
-        dialog: Some(DialogId::from(DEMO_DIALOG)),
+        dialogs: vec![DialogId::from(DEMO_DIALOG)],
         oldest_first: true,
         ..ChangeFilter::default()
     };

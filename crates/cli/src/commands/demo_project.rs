@@ -124,6 +124,7 @@ impl DemoProject {
         self.record(EventKind::ToolEnd {
             call: Some(call.as_str().into()),
             ok: Some(true),
+            exit_code: None,
             tool: None,
             input: Value::Null,
             background: false,

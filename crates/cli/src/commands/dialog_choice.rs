@@ -41,8 +41,8 @@ pub(super) fn dialog_to_approve(
 pub(super) fn latest_dialog_with_changes(project: &Project) -> Result<DialogId> {
     for (dialog, _) in project.dialogs()? {
         let own = ChangeFilter {
-            dialog: Some(dialog.id.clone()),
-            actor: Some(Actor::Agent),
+            dialogs: vec![dialog.id.clone()],
+            actors: vec![Actor::Agent],
             limit: Some(1),
             ..ChangeFilter::default()
         };

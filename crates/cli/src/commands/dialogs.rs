@@ -1,18 +1,29 @@
-//! `retake dialogs`: the conversations with agents.
+//! `retake dialogs`: the conversations with agents, their turns and calls.
 
 use anyhow::Result;
-use retake_engine::{Dialog, DialogAgent};
+use retake_engine::{CallPage, Dialog, DialogAgent, Project};
 use retake_service::Masking;
-use retake_service::documents::DialogList;
+use retake_service::documents::{CallDocument, CallList, DialogList, TurnList};
 
-use crate::context::{CommandContext, Exit};
+use crate::args::DialogsArgs;
+use crate::commands::message::first_words;
+use crate::context::{CommandContext, Exit, resolve_dialog};
 use crate::escape::escape;
 use crate::output::TextStyle;
 use crate::table::{TableCell, TextTable};
 use crate::time::format_local;
 
-pub(super) fn run(context: &CommandContext) -> Result<Exit> {
+/// Maximum turns or calls of a list.
+const MAX_ROWS: usize = 10_000;
+
+pub(super) fn run(context: &CommandContext, options: &DialogsArgs) -> Result<Exit> {
     let project = context.open()?;
+    if let Some(dialog) = &options.turns {
+        return list_turns(context, &project, dialog);
+    }
+    if let Some(dialog) = &options.calls {
+        return list_calls(context, &project, dialog);
+    }
     if context.json {
         context.out.json(&DialogList::read(&project, Masking::Off)?)?;
         return Ok(Exit::Done);
@@ -26,6 +37,72 @@ pub(super) fn run(context: &CommandContext) -> Result<Exit> {
         context.out.paged(table(&dialogs).render("", context.out.colour).as_bytes())?;
     }
     Ok(Exit::Done)
+}
+
+fn list_turns(context: &CommandContext, project: &Project, dialog: &str) -> Result<Exit> {
+    let id = resolve_dialog(project, dialog)?;
+    let Some(dialog) = project.dialog(&id)? else { return Ok(Exit::Done) };
+    if context.json {
+        context.out.json(&TurnList::read(project, &dialog, None, MAX_ROWS, Masking::Off)?)?;
+        return Ok(Exit::Done);
+    }
+    let mut table = head(["TURN", "BEGAN", "CALLS", "CHANGES", "ADDED", "REMOVED", "", "MESSAGE"]);
+    for turn in project.turns(&dialog, None, MAX_ROWS)? {
+        let message = turn.message.as_ref().map(|message| first_words(&message.text));
+        let state = match (turn.is_open, turn.is_undone()) {
+            (true, _) => "working",
+            (false, true) => "undone",
+            (false, false) => "",
+        };
+        table.row([
+            TableCell::right(turn.number.to_string(), TextStyle::Mark),
+            TableCell::new(turn.began_at.map_or("-".to_owned(), format_local), TextStyle::Dim),
+            TableCell::right(turn.calls.to_string(), TextStyle::Plain),
+            TableCell::right(turn.totals.changes.to_string(), TextStyle::Plain),
+            TableCell::right(format!("+{}", turn.totals.added), TextStyle::Good),
+            TableCell::right(format!("-{}", turn.totals.removed), TextStyle::Bad),
+            TableCell::new(state, TextStyle::Dim),
+            TableCell::new(escape(message.unwrap_or_default()), TextStyle::Plain),
+        ]);
+    }
+    context.out.paged(table.render("", context.out.colour).as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn list_calls(context: &CommandContext, project: &Project, dialog: &str) -> Result<Exit> {
+    let id = resolve_dialog(project, dialog)?;
+    let page = CallPage { limit: MAX_ROWS, ..CallPage::default() };
+    if context.json {
+        context.out.json(&CallList::read(project, &id, &page, Masking::Off)?)?;
+        return Ok(Exit::Done);
+    }
+    let mut table =
+        head(["TURN", "BEGAN", "AGENT", "CALL", "TOOL", "MODEL", "RESULT", "CHANGES", "COMMAND"]);
+    for record in project.call_records(&id, &page)? {
+        let call = CallDocument::new(&record, Masking::Off);
+        let command = call.command.as_deref().map(first_words).unwrap_or_default();
+        let result = serde_json::to_value(call.result)?;
+        table.row([
+            TableCell::right(call.turn.to_string(), TextStyle::Mark),
+            TableCell::new(format_local(record.begin_at), TextStyle::Dim),
+            TableCell::new(escape(&call.agent), TextStyle::Plain),
+            TableCell::new(escape(&call.call), TextStyle::Plain),
+            TableCell::new(escape(&call.tool), TextStyle::Plain),
+            TableCell::new(call.model.as_deref().map_or("-".to_owned(), escape), TextStyle::Dim),
+            TableCell::new(result.as_str().unwrap_or_default(), TextStyle::Plain),
+            TableCell::right(call.changes.to_string(), TextStyle::Plain),
+            TableCell::new(escape(&command), TextStyle::Dim),
+        ]);
+    }
+    context.out.paged(table.render("", context.out.colour).as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// A table with these column names.
+fn head<const N: usize>(names: [&str; N]) -> TextTable {
+    let mut table = TextTable::default();
+    table.row(names.map(|name| TableCell::new(name, TextStyle::Bold)));
+    table
 }
 
 fn table(dialogs: &[(Dialog, Vec<DialogAgent>)]) -> TextTable {

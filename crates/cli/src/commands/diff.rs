@@ -62,8 +62,8 @@ fn selected_changes(
     let filter = context.resolve_filter(project, &options.filter)?;
     let mut filter = ChangeFilter { oldest_first: true, ..filter };
     if !options.all {
-        filter.actor = Some(Actor::Agent);
-        filter.status = Some(ChangeStatus::Pending);
+        filter.actors = vec![Actor::Agent];
+        filter.statuses = vec![ChangeStatus::Pending];
     }
     let changes = project.changes(&filter)?;
     if options.all { Ok(changes) } else { without_taken_back(context, project, changes) }

@@ -126,8 +126,10 @@ impl<'a> EventRecorder<'a> {
         let recorded = if let Some(recorded) = answer {
             recorded
         } else {
+            let context = self.context;
             let project = self.open_project(&start).map_err(EventLineError::Project)?;
-            record.run(project, at, &mut |_, _| {})
+            let permitted = context.permit(project, &record);
+            permitted.and_then(|()| record.run(project, at, &mut |_, _| {}))
         };
         let recorded = recorded.and_then(|mut recorded| recorded.pop().transpose());
         let recorded = recorded.map_err(EventLineError::Line)?.unwrap_or_default();
@@ -140,6 +142,7 @@ impl<'a> EventRecorder<'a> {
             let retake = &self.context.retake;
             let project =
                 retake.open_or_create(start, self.context.now()).map_err(ApiError::from)?;
+            self.context.resolve_caller(&project);
             let root = project.root().to_owned();
             self.open.entry(root.clone()).or_insert(project);
             self.roots.insert(start.to_owned(), root);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::SnapshotOptions;
-use serde_json::json;
+use retake_service::documents::ExportedSnapshots;
 
 use crate::args::ExportArgs;
 use crate::context::{CommandContext, Exit, resolve_dialog};
@@ -24,13 +24,7 @@ pub(super) fn run(context: &CommandContext, options: &ExportArgs) -> Result<Exit
     let done = project.export_snapshots(&folder, &choices, &mut |done, all| bar.set(done, all))?;
     drop(bar);
     if context.json {
-        context.out.json(&json!({
-            "folder": folder.to_string_lossy(),
-            "dialogs": done.dialogs,
-            "changes": done.changes,
-            "masked": done.masked,
-            "missing": done.missing,
-        }))?;
+        context.out.json(&ExportedSnapshots::new(&folder, &done))?;
         return Ok(Exit::Done);
     }
     let mut text = format!(

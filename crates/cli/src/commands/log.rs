@@ -3,7 +3,7 @@
 use anyhow::Result;
 use retake_engine::model::{Actor, Change, ChangeType, Confidence};
 use retake_engine::{ChangeFilter, Project};
-use retake_service::documents::ChangeList;
+use retake_service::documents::{ChangeList, LocatePaths as _};
 
 use crate::args::LogArgs;
 use crate::commands::message::PromptCache;
@@ -22,8 +22,11 @@ pub(super) fn run(context: &CommandContext, options: &LogArgs) -> Result<Exit> {
         .map(|text| context.resolve_time(text, DayBoundary::Last))
         .transpose()?;
     let filter = ChangeFilter {
-        actor: options.actor,
-        status: options.status,
+        actors: options.actor.clone(),
+        statuses: options.status.clone(),
+        confidences: options.confidence.clone(),
+        turn: options.turn,
+        call: options.call.as_deref().map(Into::into),
         until,
         limit: options.limit,
         oldest_first: options.oldest_first,
@@ -31,7 +34,7 @@ pub(super) fn run(context: &CommandContext, options: &LogArgs) -> Result<Exit> {
     };
     let changes = project.changes(&filter)?;
     if context.json {
-        context.out.json(&ChangeList::from(changes.as_slice()))?;
+        context.out.json(&ChangeList::from(changes.as_slice()).located(project.root()))?;
     } else if changes.is_empty() {
         let nothing = match project.change_count()? {
             0 => "Nothing has changed since this project was initialised.\n",

@@ -26,6 +26,7 @@ mod log;
 pub(crate) mod message;
 mod openapi;
 mod ops;
+mod projects;
 mod purge;
 mod recover;
 mod redo;
@@ -33,6 +34,7 @@ mod reference;
 mod reject;
 mod reset;
 mod restore;
+mod restore_into;
 mod rollback;
 mod run;
 mod scope;
@@ -51,10 +53,12 @@ use crate::context::{CommandContext, Exit};
 
 /// Runs the command.
 pub(crate) fn run(context: &CommandContext, command: CliCommand) -> Result<Exit> {
+    context.check_caller(&command)?;
     match command {
         CliCommand::Setup(options) => setup::run(context, &options),
         CliCommand::Init(options) => init::run(context, &options),
         CliCommand::Status(options) => status::run(context, &options),
+        CliCommand::Projects(options) => projects::run(context, &options),
         CliCommand::Log(options) => log::run(context, &options),
         CliCommand::Show(options) => show::run(context, &options),
         CliCommand::Diff(options) => diff::run(context, &options),
@@ -72,7 +76,7 @@ pub(crate) fn run(context: &CommandContext, command: CliCommand) -> Result<Exit>
         CliCommand::Reset(options) => reset::run(context, &options),
         CliCommand::Ops(options) => ops::run(context, &options),
         CliCommand::Recover(options) => recover::run(context, &options),
-        CliCommand::Dialogs => dialogs::run(context),
+        CliCommand::Dialogs(options) => dialogs::run(context, &options),
         CliCommand::History(options) => history::run(context, &options),
         CliCommand::Context(options) => context::run(context, &options),
         CliCommand::Run(options) => run::run(context, &options),

@@ -50,5 +50,6 @@ fn operation_state(operation: &Operation) -> (String, TextStyle) {
         (None, OperationState::Running) => ("interrupted".to_owned(), TextStyle::Bad),
         (None, OperationState::Partial) => ("partial".to_owned(), TextStyle::Warn),
         (None, OperationState::Done) => ("done".to_owned(), TextStyle::Good),
+        (None, OperationState::Cancelled) => ("cancelled".to_owned(), TextStyle::Dim),
     }
 }

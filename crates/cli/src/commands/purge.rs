@@ -35,7 +35,8 @@ pub(super) fn run(context: &CommandContext, options: &args::PurgeArgs) -> Result
         }
         return Ok(Exit::Done);
     }
-    if !options.yes && !scope.contents.is_empty() {
+    let is_shown = !options.yes && !scope.contents.is_empty();
+    if is_shown {
         if !context.json {
             context.out.text(&render_scope(context, "About to purge", &scope))?;
         }
@@ -44,7 +45,8 @@ pub(super) fn run(context: &CommandContext, options: &args::PurgeArgs) -> Result
             return Ok(Exit::Problem);
         }
     }
-    let purge = context.run_request(&project, request::PurgeContent { target })?;
+    let seen = is_shown.then(|| scope.content_ids());
+    let purge = context.run_request(&project, request::PurgeContent { target, seen })?;
     if context.json {
         context.out.json(&PurgeDocument::from(&purge))?;
     } else {

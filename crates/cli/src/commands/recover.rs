@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::ProjectPath;
-use retake_engine::{InterruptedOperation, RecoveryChoice};
-use retake_service::documents::RecoverableOperation;
+use retake_engine::{InterruptedOperation, Project, RecoveryChoice};
+use retake_service::documents::{LocatePaths as _, RecoverableOperation};
 use retake_service::request;
 
 use crate::args::{ApplyArgs, RecoverArgs};
@@ -27,10 +27,10 @@ pub(super) fn run(context: &CommandContext, options: &RecoverArgs) -> Result<Exi
     let how = match (options.resume, options.undo) {
         (true, _) => RecoveryChoice::Resume,
         (_, true) => RecoveryChoice::Undo,
-        _ => return show_interrupted(context, project.interrupted()?.as_ref()),
+        _ => return show_interrupted(context, &project, project.interrupted()?.as_ref()),
     };
     let Some(applied) = context.run_request(&project, request::RecoverOperation { how })? else {
-        return show_interrupted(context, None);
+        return show_interrupted(context, &project, None);
     };
     let options = ApplyArgs { dry_run: false, yes: true, diff: false };
     PlanOutcome::from(applied)
@@ -39,11 +39,12 @@ pub(super) fn run(context: &CommandContext, options: &RecoverArgs) -> Result<Exi
 
 fn show_interrupted(
     context: &CommandContext,
+    project: &Project,
     interrupted: Option<&InterruptedOperation>,
 ) -> Result<Exit> {
     let exit = if interrupted.is_some() { Exit::Partly } else { Exit::Done };
     if context.json {
-        context.out.json(&RecoverableOperation::from(interrupted))?;
+        context.out.json(&RecoverableOperation::from(interrupted).located(project.root()))?;
         return Ok(exit);
     }
     let Some(interrupted) = interrupted else {

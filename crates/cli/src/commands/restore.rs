@@ -13,6 +13,7 @@ use retake_service::request::PlanRestore;
 use crate::args::RestoreArgs;
 use crate::checkpoint_id::short_checkpoint_id;
 use crate::commands::message::first_words;
+use crate::commands::restore_into;
 use crate::commands::scope::check_message;
 use crate::context::{CommandContext, Exit, dialog_or_latest, resolve_dialog};
 use crate::describe::short_id;
@@ -21,6 +22,9 @@ use crate::failure::ApiError;
 use crate::outcome::{PlanOutcome, apply_plan, render_summary};
 
 pub(super) fn run(context: &CommandContext, options: &RestoreArgs) -> Result<Exit> {
+    if let Some(into) = &options.into {
+        return restore_into::run(context, options, into);
+    }
     let project = context.open_to_write()?;
     let target = resolve_target(&project, options)?;
     let go_to = GoToOptions {

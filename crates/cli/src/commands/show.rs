@@ -77,6 +77,9 @@ fn facts_table(project: &Project, change: &Change) -> Result<TextTable> {
             change.tool.as_deref().map_or_else(String::new, |tool| format!(" ({})", escape(tool)));
         fact("call", escape(&call.0) + &tool);
     }
+    if let Some(model) = &change.model {
+        fact("model", escape(model));
+    }
     if change.candidates.len() > 1 {
         for call in &change.candidates {
             let words = [&call.dialog.0, &call.agent.0, &call.call.0, &call.tool].map(escape);

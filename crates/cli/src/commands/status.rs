@@ -72,7 +72,7 @@ fn render_agents(
 ) -> Result<()> {
     if status.dialogs.is_empty() {
         let by_agents =
-            ChangeFilter { actor: Some(Actor::Agent), limit: Some(1), ..ChangeFilter::default() };
+            ChangeFilter { actors: vec![Actor::Agent], limit: Some(1), ..ChangeFilter::default() };
         let none = project.changes(&by_agents)?.is_empty();
         text.push_str(if none {
             "No agent has changed anything.\n\n"

@@ -1,5 +1,6 @@
 //! `retake undo`: take back the newest step, and say in three lines what that was.
 
+mod list;
 mod preview;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,9 @@ const MAX_LISTED_GAPS: usize = 10;
 
 /// Each step is an operation of its own; one that was not done whole is the last.
 pub(super) fn run(context: &CommandContext, options: &UndoArgs) -> Result<Exit> {
+    if options.list {
+        return list::run(context);
+    }
     if options.steps > 1 && options.rewind.conversation {
         exit_with_usage(
             "--conversation goes back one step at a time; to go further, restore to a message",

@@ -8,14 +8,14 @@ mod confirmation;
 mod report;
 
 use anyhow::Result;
-use retake_engine::model::{ObjectId, Operation};
+use retake_engine::model::{ErrorCode, ObjectId, Operation};
 use retake_engine::{AppliedPlan, Plan, Project};
 use retake_service::documents;
 use retake_service::request::ApplyPlan;
 
 use crate::args::ApplyArgs;
 use crate::context::{CommandContext, Exit};
-use crate::failure::ApiError;
+use crate::failure::{ApiError, failure_of};
 use crate::output::{TextStyle, ask_yes_no, is_interactive, print_message};
 
 use report::PlanPreview;
@@ -56,6 +56,9 @@ pub(crate) fn apply_plan(
     if options.dry_run {
         return Ok(PlanOutcome::planned(plan));
     }
+    if let Some(refused) = context.plan_refusal(project, &plan)? {
+        return Ok(PlanOutcome::not_done(plan, PlanStage::Refused(refused)));
+    }
     let questions = confirmation::questions_of(project, &plan)?;
     if !questions.is_empty() && !options.yes {
         if !is_interactive() {
@@ -69,7 +72,17 @@ pub(crate) fn apply_plan(
             ));
         }
     }
-    Ok(context.run_request(project, ApplyPlan { plan })?.into())
+    match context.run_request(project, ApplyPlan { plan: plan.clone() }) {
+        Ok(applied) => Ok(applied.into()),
+        // The daemon may see an agent around this command where the command itself does not.
+        Err(error) => match failure_of(&error) {
+            failure if failure.code == ErrorCode::HumanOnly => {
+                let failure = ApiError { hint: Some(context.person_hint()), ..failure };
+                Ok(PlanOutcome::not_done(plan, PlanStage::Refused(failure)))
+            }
+            _ => Err(error),
+        },
+    }
 }
 
 impl From<AppliedPlan> for PlanOutcome {
@@ -89,9 +102,11 @@ impl PlanOutcome {
         Self { plan, operation: None, checkpoint: None, stage }
     }
 
-    /// Returns the exit code: 3 if something that was asked for is not done.
+    /// Returns the exit code: 3 if something that was asked for is not done, 1 if the caller may
+    /// not have it done.
     pub(crate) fn exit(&self) -> Exit {
         match &self.stage {
+            PlanStage::Refused(failure) if failure.code == ErrorCode::HumanOnly => Exit::Problem,
             PlanStage::Refused(_) => Exit::Partly,
             _ if self.plan.is_whole() => Exit::Done,
             _ => Exit::Partly,
@@ -139,6 +154,10 @@ impl PlanOutcome {
         }
         match &self.stage {
             PlanStage::Refused(failure) => {
+                if failure.code == ErrorCode::HumanOnly {
+                    let text = self.render_preview(context, project, options, "Plan")?;
+                    context.out.paged(&text)?;
+                }
                 print_message("error", TextStyle::Bad, &failure.message);
                 failure.hint.iter().for_each(|hint| print_message("hint", TextStyle::Mark, hint));
             }

@@ -13,7 +13,7 @@ const FILE: &str = "numbered.txt";
 /// What the person does while the model thinks, and what the agent has to be told of it.
 const BY_HAND: (&str, &str) =
     ("line 40\nline 41\nline 42\n", "line 40, by hand\nline 41, by hand\nline 42, by hand\n");
-const TOLD: &str = "numbered.txt: lines 40–42 changed by the user";
+const TOLD: &str = "numbered.txt\": lines 40–42 changed by the user";
 
 fn world(agent: AgentCli) -> World {
     let world = World::with(&[agent]);
@@ -106,7 +106,7 @@ fn noted_turn(world: &World, driver: &AgentDriver<'_>) {
     let (before, after) =
         (world.server.new_texts_at("noted", 0), world.server.new_texts_at("noted", 1));
     let log = world.server.log();
-    let note = "numbered.txt: lines 60–61 changed by the user";
+    let note = "numbered.txt\": lines 60–61 changed by the user";
     assert_eq!(before.matches(note).count(), 1, "{before}\n{log}");
     assert!(after.contains("line 70 changed by the user"), "{after}\n{log}");
     let text = world.read(FILE);

@@ -7,6 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
+mod callers;
 mod edits_between_calls;
 mod failures;
 mod freshness;

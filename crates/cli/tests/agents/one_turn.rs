@@ -33,7 +33,7 @@ fn check(agent: AgentCli, model: Option<&'static str>, seen: &Expect) {
     let run = world.agent_with(agent, model).turn("all", PROMPT).expect_success();
     assert!(world.read("existing.txt").contains("FIFTEEN"), "{}", run.report());
 
-    let changes = world.log();
+    let mut changes = world.log();
     seen.assert_eq(&lines(&changes));
     assert!(changes.iter().all(|change| change.kind == agent.name()), "{changes:?}");
     assert!(changes.iter().all(|change| change.agent == "main"), "{changes:?}");
@@ -43,6 +43,25 @@ fn check(agent: AgentCli, model: Option<&'static str>, seen: &Expect) {
     assert!(changes.iter().all(|change| change.dialog == dialogs[0]["id"]), "{changes:?}");
     assert_eq!((&dialogs[0]["kind"], &dialogs[0]["turns"]), (&agent.name().into(), &1.into()));
 
+    if agent == AgentCli::Copilot {
+        // It names the model in its transcript only, which it writes a moment after its hooks: what a
+        // quick turn left unread is read with the next message.
+        world.play("more", ModelScript::new().last_words("Yes."));
+        world.agent_with(agent, model).resume_and_wait("more", "Is that all?").expect_success();
+        changes = world.log();
+    }
+    let models = distinct(&changes, |change| &change.model);
+    match model.or(default_model(agent)) {
+        Some(model) => assert_eq!(models.into_iter().collect::<Vec<_>>(), [model], "{changes:?}"),
+        None => {
+            assert!(models.len() == 1 && models.iter().all(|model| *model != "-"), "{changes:?}");
+        }
+    }
+    let turns = world.json(&["dialogs", "--turns", &changes[0].dialog]);
+    let turn = turns["turns"].as_array().and_then(|turns| turns.last()).unwrap();
+    assert_eq!((&turn["turn"], &turn["totals"]["changes"]), (&1.into(), &7.into()), "{turns:#}");
+    assert_eq!(turn["agents"][0]["models"][0], changes[0].model.as_str(), "{turns:#}");
+
     let blame = world.json(&["blame", "new.txt"]);
     let message = blame["changes"][0]["message"]["text"].as_str().unwrap_or_default();
     // opencode puts a prompt of several words into quotes itself.
@@ -51,6 +70,18 @@ fn check(agent: AgentCli, model: Option<&'static str>, seen: &Expect) {
     world.is_sound();
     world.undo();
     assert_same(&world.disk(), &before, run.report());
+}
+
+/// The model that an agent is told to use; none if it chooses one itself.
+fn default_model(agent: AgentCli) -> Option<&'static str> {
+    match agent {
+        AgentCli::ClaudeCode => None,
+        AgentCli::Codex => Some("gpt-5.5"),
+        AgentCli::Gemini => Some("gemini-2.5-pro"),
+        AgentCli::Opencode => Some("plain"),
+        AgentCli::Copilot => Some("claude-sonnet-4.5"),
+        AgentCli::Cline => Some("scripted"),
+    }
 }
 
 #[test]

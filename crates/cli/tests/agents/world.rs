@@ -29,6 +29,7 @@ pub(crate) struct Change {
     pub(crate) call: String,
     pub(crate) tool: String,
     pub(crate) confidence: String,
+    pub(crate) model: String,
 }
 
 impl World {
@@ -197,6 +198,7 @@ impl From<&Value> for Change {
             call: text("call"),
             tool: text("tool"),
             confidence: text("confidence"),
+            model: text("model"),
         }
     }
 }

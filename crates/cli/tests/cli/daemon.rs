@@ -2,6 +2,7 @@
 
 mod hooks;
 mod lifecycle;
+mod memory;
 mod protocol;
 mod same_answers;
 

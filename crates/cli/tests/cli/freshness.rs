@@ -152,7 +152,7 @@ fn ctx_26_a_denied_agent_reads_again_and_succeeds() {
         assert_eq!(denied["files"][0]["lines"], json!([[3, 3]]));
         expect![[r#"
             This file is not as you last saw it:
-            - a.txt: line 3 changed by the user
+            - "a.txt": line 3 changed by the user
             Nothing was changed. Read it again, then make your change anew."#]]
         .assert_eq(denied["message"].as_str().unwrap());
         assert_eq!(world.read("a.txt"), "one\ntwo\n3\nfour\n");
@@ -205,7 +205,7 @@ fn a_hook_denies_once_and_a_message_tells_what_changed() {
         let denied = &denied["hookSpecificOutput"];
         assert_eq!(denied["permissionDecision"], "deny");
         let reason = denied["permissionDecisionReason"].as_str().unwrap();
-        assert!(reason.contains("a.txt: lines 2–3 changed by the user"), "{reason}");
+        assert!(reason.contains("\"a.txt\": lines 2–3 changed by the user"), "{reason}");
         assert_eq!(call("PreToolUse", "t3", "Edit", &change).text(), "", "not twice");
         world.write("a.txt", "ONE\n2\n3\nfour\n");
         call("PostToolUse", "t3", "Edit", &change);
@@ -213,7 +213,7 @@ fn a_hook_denies_once_and_a_message_tells_what_changed() {
         let prompt = json!({ "hook_event_name": "UserPromptSubmit", "prompt": "go on" });
         let told = hook(world, &prompt).json();
         let note = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
-        assert!(note.contains("a.txt: lines 2–4 changed by the user"), "{note}");
+        assert!(note.contains("\"a.txt\": lines 2–4 changed by the user"), "{note}");
         assert_eq!(hook(world, &prompt).text(), "", "once for one content");
     });
 }

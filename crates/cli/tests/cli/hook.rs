@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, World, ran};
 
-const AGENTS: [&str; 7] =
-    ["claude-code", "codex", "gemini", "opencode", "copilot", "cline", "cursor"];
+const AGENTS: [&str; 8] =
+    ["claude-code", "codex", "gemini", "opencode", "copilot", "cline", "cursor", "copilot-vscode"];
 
 fn start(world: &World, arguments: &[&str]) -> Child {
     let mut command = world.command(arguments);
@@ -257,4 +257,69 @@ fn a_record_of_a_newer_program_is_left_alone_and_the_event_is_kept_for_that() {
     version(ours);
     world.ok(&["status"]);
     assert_eq!(turns(&world), 1);
+}
+
+/// VS Code runs the hooks of Claude Code and of Copilot CLI, with payloads of its own.
+#[test]
+fn copilot_in_vscode_is_told_apart_and_counted_once() {
+    let world = World::new();
+    world.write("a.txt", "one\n");
+    let path = world.root().join("a.txt");
+    let payload = |event: &str, second: u32, more: &Value| {
+        let mut payload = json!({
+            "timestamp": format!("2026-11-15T19:20:{second:02}.000Z"), "hook_event_name": event,
+            "session_id": "v1", "cwd": world.root(),
+            "transcript_path": "/x/workspaceStorage/1/GitHub.copilot-chat/transcripts/v1.jsonl",
+        });
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        payload.to_string()
+    };
+    // Both settings are there, so each hook comes twice.
+    let both = |payload: &str| -> Vec<String> {
+        [&["claude-code"][..], &["copilot", "PreToolUse"]]
+            .into_iter()
+            .map(|arguments| {
+                let done = hook(&world, arguments, payload);
+                assert_eq!((done.code, done.stderr.as_str()), (0, ""));
+                done.text()
+            })
+            .collect()
+    };
+    both(&payload("UserPromptSubmit", 1, &json!({ "prompt": "add two" })));
+    let edit = json!({ "tool_name": "replace_string_in_file", "tool_use_id": "t1",
+        "tool_input": { "filePath": path, "oldString": "one", "newString": "two" } });
+    both(&payload("PreToolUse", 2, &edit));
+    world.write("a.txt", "two\n");
+    both(&payload("PostToolUse", 3, &edit));
+    let run = json!({ "tool_name": "run_in_terminal", "tool_use_id": "t2",
+        "tool_input": { "command": "echo made > b.txt", "explanation": "", "isBackground": false } });
+    both(&payload("PreToolUse", 4, &run));
+    world.write("b.txt", "made\n");
+    both(&payload("PostToolUse", 5, &run));
+    both(&payload("Stop", 6, &json!({ "stop_hook_active": false })));
+    assert_eq!(turns(&world), 1, "one message, told by two hooks");
+    let log = world.run(&["log", "--json"]).json();
+    let changes = log["changes"].as_array().unwrap();
+    let told: Vec<_> = changes
+        .iter()
+        .map(|change| {
+            (
+                change["path"].as_str().unwrap(),
+                change["kind"].as_str().unwrap(),
+                change["confidence"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [("b.txt", "copilot-vscode", "window"), ("a.txt", "copilot-vscode", "certain")]
+    );
+    // A denial is in the form that VS Code reads.
+    world.write("a.txt", "three\n");
+    let again = json!({ "tool_name": "replace_string_in_file", "tool_use_id": "t3",
+        "tool_input": { "filePath": path, "oldString": "three", "newString": "four" } });
+    let replies = both(&payload("PreToolUse", 7, &again));
+    let denied: Value = serde_json::from_str(&replies[0]).unwrap();
+    assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny", "{denied}");
+    assert_eq!(denied["hookSpecificOutput"]["hookEventName"], "PreToolUse");
 }

@@ -30,9 +30,29 @@ fn every_command_prints_one_document() {
     let diff = world.run(&["diff", "--json"]).json();
     assert_eq!(diff["files"][0]["added"], 1);
     let blame = world.run(&["blame", "a.txt", "--json"]).json();
-    assert_eq!(keys(&blame), ["changes", "lines", "path"]);
+    assert_eq!(keys(&blame), ["changes", "file_path", "lines", "path"]);
     let dialogs = world.run(&["dialogs", "--json"]).json();
     assert_eq!(dialogs["dialogs"][0]["agents"][0]["id"], "main");
+    let turns = world.run(&["dialogs", "--turns", "d1", "--json"]).json();
+    assert_eq!(turns["turns"][0]["totals"]["changes"], 1);
+    let calls = world.run(&["dialogs", "--calls", "d1", "--json"]).json();
+    let call = &calls["calls"][0];
+    assert_eq!(
+        (&call["call"], &call["tool_kind"], &call["result"]),
+        (&json!("k1"), &json!("shell"), &json!("ok"))
+    );
+    assert_eq!(call["arguments"]["command"], "echo two >> a.txt");
+    for (filter, count) in [
+        (&["--dialog", "d1", "--turn", "0", "--call", "k1"][..], 1),
+        (&["--call", "k2"], 0),
+        (&["--actor", "user,git"], 0),
+        (&["--status", "pending,accepted", "--confidence", "certain,window"], 1),
+    ] {
+        let log = world.run(&[&["log", "--json"], filter].concat()).json();
+        assert_eq!(log["changes"].as_array().unwrap().len(), count, "{filter:?}");
+    }
+    let text = world.ok(&["dialogs", "--turns", "d1"]) + &world.ok(&["dialogs", "--calls", "d1"]);
+    assert!(text.contains("MESSAGE") && text.contains("echo two >> a.txt"), "{text}");
     let doctor = world.run(&["doctor", "--read-data", "--json"]).json();
     assert_eq!(doctor["healthy"], true);
     let demo = world.run(&["demo", "--json"]).json();
@@ -61,6 +81,7 @@ fn a_change_has_every_promised_field() {
         "confidence",
         "call",
         "tool",
+        "model",
         "candidates",
         "path",
         "old_path",
@@ -75,6 +96,7 @@ fn a_change_has_every_promised_field() {
         "timestamp",
         "at",
         "joins",
+        "said_by",
     ] {
         assert!(change("a.txt").get(name).is_some(), "{name}");
     }

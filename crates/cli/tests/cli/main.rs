@@ -5,6 +5,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 mod blame;
+mod callers;
 mod colour;
 mod concurrent_processes;
 mod confirmation;
@@ -16,6 +17,7 @@ mod freshness;
 mod git_apply;
 mod history;
 mod hook;
+mod injection;
 mod json;
 mod maintenance;
 mod nested_projects;

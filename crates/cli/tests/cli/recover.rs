@@ -68,8 +68,9 @@ fn an_interrupted_operation_is_told_of_until_it_is_settled() {
     assert_eq!(document.code, 3);
     let interrupted = document.json()["interrupted"].clone();
     assert_eq!((&interrupted["kind"], &interrupted["state"]), (&json!("undo"), &json!("running")));
-    assert_eq!(interrupted["written"], json!([{ "path": "a.txt" }]));
-    assert_eq!(interrupted["missing"], json!([{ "path": "b.txt" }, { "path": "c.txt" }]));
+    let file = |path: &str| json!({ "path": path, "file_path": world.root().join(path) });
+    assert_eq!(interrupted["written"], json!([file("a.txt")]));
+    assert_eq!(interrupted["missing"], json!([file("b.txt"), file("c.txt")]));
 
     expect![[r#"
         Project [WORLD]/project

@@ -106,6 +106,7 @@ fn the_list_of_checkpoints_is_json_too() {
             "id",
             "kind",
             "message",
+            "said_by",
             "seq",
             "session",
             "timestamp",
@@ -276,4 +277,45 @@ fn a_dry_run_of_a_restore_is_its_result() {
         }
     }
     assert_eq!(planned, done);
+}
+
+#[test]
+fn a_state_is_written_into_a_new_folder_also_if_the_project_s_is_gone() {
+    let world = two_answers();
+    let listed = world.run(&["checkpoints", "--json"]).json();
+    let first = listed["checkpoints"].as_array().unwrap().last().unwrap()["id"].clone();
+    let first = first.as_str().unwrap();
+    let into = |name: &str| world.outer().join(name);
+    let named = |name: &str| into(name).to_str().unwrap().to_owned();
+    world.ok(&["restore", first, "--into", &named("then")]);
+    let read = |name: &str| std::fs::read_to_string(into(name)).unwrap();
+    assert_eq!((read("then/a.txt"), read("then/b.txt")), ("0\n".into(), "b\n".into()));
+    assert_eq!(world.read("a.txt"), "2\n", "the project is left alone");
+    let again = world.run(&["restore", first, "--into", &named("then"), "--json"]);
+    assert_eq!((again.code, again.json()["error"]["code"].as_str()), (1, Some("not_empty")));
+
+    std::fs::remove_dir_all(world.root()).unwrap();
+    let (root, outer) = (world.root(), world.outer());
+    let gone = |arguments: &[&str]| {
+        let output = world.command_in(&outer, arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let root = root.to_str().unwrap();
+    let told = gone(&["--project", root, "restore", "--into", &named("now"), "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["files"], &told["whole"]), (&json!(3), &json!(true)), "{told}");
+    assert_eq!((read("now/a.txt"), read("now/two.txt")), ("2\n".into(), "two\n".into()));
+    let id = world.store().file_name().unwrap().to_str().unwrap().to_owned();
+    gone(&["--project", &id, "restore", first, "a.txt", "--into", &named("one")]);
+    assert_eq!(read("one/a.txt"), "0\n");
+    assert_eq!(std::fs::read_dir(into("one")).unwrap().count(), 1);
+
+    let projects = gone(&["projects", "--json"]);
+    let projects: serde_json::Value = serde_json::from_str(&projects).unwrap();
+    assert_eq!(
+        (&projects["projects"][0]["missing"], &projects["totals"]["missing"]),
+        (&json!(true), &json!(1))
+    );
+    assert!(gone(&["projects"]).contains("its folder is gone"));
 }

@@ -110,6 +110,7 @@ fn approved_work_is_not_rejected_but_rolled_back() {
     assert_eq!(world.read("a.txt"), "0\n");
 }
 
+/// STAT-3, and where an editor opens each file.
 #[test]
 fn the_status_has_exactly_the_promised_fields() {
     let world = World::with(&[("mod.txt", "1\n2\n3\n"), ("gone.txt", "a\nb\n"), ("bin", "x\0y")]);
@@ -132,31 +133,42 @@ fn the_status_has_exactly_the_promised_fields() {
     assert_eq!(status["session_ref"], "refs/heads/session_1");
     assert_eq!(status["has_unapproved"], true);
     assert_eq!(status["last_approved_at"], Value::Null);
-    assert_eq!(
-        *file(&status, "mod.txt"),
-        json!({ "path": "mod.txt", "status": "modified", "additions": 1, "deletions": 1,
+    let check = |path: &str, line: Value, mut promised: Value| {
+        let place = json!({ "path": path, "file_path": world.root().join(path), "line": line });
+        promised.as_object_mut().unwrap().extend(place.as_object().unwrap().clone());
+        promised["old_path"] = Value::Null;
+        assert_eq!(*file(&status, path), promised);
+    };
+    check(
+        "mod.txt",
+        2.into(),
+        json!({ "status": "modified", "additions": 1, "deletions": 1,
             "diff": "--- a/mod.txt\n+++ b/mod.txt\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n",
-            "base_content": "1\n2\n3\n", "is_binary": false, "is_too_large": false })
+            "base_content": "1\n2\n3\n", "is_binary": false, "is_too_large": false }),
     );
-    assert_eq!(
-        *file(&status, "gone.txt"),
-        json!({ "path": "gone.txt", "status": "deleted", "additions": 0, "deletions": 2,
-            "diff": null, "base_content": "a\nb\n", "is_binary": false, "is_too_large": false })
+    check(
+        "gone.txt",
+        Value::Null,
+        json!({ "status": "deleted", "additions": 0, "deletions": 2,
+            "diff": null, "base_content": "a\nb\n", "is_binary": false, "is_too_large": false }),
     );
-    assert_eq!(
-        *file(&status, "new.txt"),
-        json!({ "path": "new.txt", "status": "added", "additions": 2, "deletions": 0,
-            "diff": null, "base_content": null, "is_binary": false, "is_too_large": false })
+    check(
+        "new.txt",
+        1.into(),
+        json!({ "status": "added", "additions": 2, "deletions": 0,
+            "diff": null, "base_content": null, "is_binary": false, "is_too_large": false }),
     );
-    assert_eq!(
-        *file(&status, "bin"),
-        json!({ "path": "bin", "status": "modified", "additions": 0, "deletions": 0,
-            "diff": null, "base_content": null, "is_binary": true, "is_too_large": false })
+    check(
+        "bin",
+        Value::Null,
+        json!({ "status": "modified", "additions": 0, "deletions": 0,
+            "diff": null, "base_content": null, "is_binary": true, "is_too_large": false }),
     );
-    assert_eq!(
-        *file(&status, "large"),
-        json!({ "path": "large", "status": "added", "additions": 0, "deletions": 0,
-            "diff": null, "base_content": null, "is_binary": false, "is_too_large": true })
+    check(
+        "large",
+        Value::Null,
+        json!({ "status": "added", "additions": 0, "deletions": 0,
+            "diff": null, "base_content": null, "is_binary": false, "is_too_large": true }),
     );
     world.ok(&["approve"]);
     let status = world.run(&["session", "--json"]).json();

@@ -291,6 +291,7 @@ fn doctor_names_what_is_wrong_and_exits_with_1() {
         ok  spool       no event waits
         ok  folder      it is the recorded one
         ok  space       SIZE free, the record takes SIZE
+        ok  access      only you can reach Retake's own folder
 
         Healthy: everything recorded can be restored.
     "#]]

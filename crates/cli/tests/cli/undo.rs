@@ -102,6 +102,8 @@ fn a_dry_run_is_the_result_but_for_what_was_done() {
                 "c6"
               ],
               "done": true,
+              "file_path": "[ROOT]/a.txt",
+              "old_path": null,
               "path": "a.txt",
               "reason": {
                 "code": "merged",
@@ -117,6 +119,8 @@ fn a_dry_run_is_the_result_but_for_what_was_done() {
                 "c7"
               ],
               "done": true,
+              "file_path": "[ROOT]/b.txt",
+              "old_path": null,
               "path": "b.txt",
               "reason": {
                 "code": "exact",
@@ -132,6 +136,8 @@ fn a_dry_run_is_the_result_but_for_what_was_done() {
                 "c8"
               ],
               "done": true,
+              "file_path": "[ROOT]/new.txt",
+              "old_path": null,
               "path": "new.txt",
               "reason": {
                 "code": "exact",
@@ -149,7 +155,7 @@ fn a_dry_run_is_the_result_but_for_what_was_done() {
           "whole": true
         }
     "#]]
-    .assert_eq(&shape(&done));
+    .assert_eq(&shape(&world, &done));
     assert_eq!(planned["dry_run"], true);
     assert!(planned["safety"].is_null() && planned["operation"].is_null());
     for document in [&mut planned, &mut done] {
@@ -163,12 +169,13 @@ fn a_dry_run_is_the_result_but_for_what_was_done() {
     assert_eq!(planned, done);
 }
 
-/// The document with ids replaced.
-fn shape(document: &Value) -> String {
+/// The document with ids and the project's folder replaced.
+fn shape(world: &World, document: &Value) -> String {
     let mut document = document.clone();
     assert_eq!(document["safety"].as_str().unwrap().len(), 40);
     document["safety"] = "[ID]".into();
-    serde_json::to_string_pretty(&document).unwrap() + "\n"
+    let text = serde_json::to_string_pretty(&document).unwrap() + "\n";
+    text.replace(world.root().to_str().unwrap(), "[ROOT]")
 }
 
 #[test]
@@ -486,4 +493,25 @@ fn rules_of_agents_are_named_with_what_they_hide() {
     world.ok(&["undo"]);
     assert!(!world.ok(&["status"]).contains("Ignore rules"));
     assert_eq!(world.read("notes.txt"), "mine\n");
+}
+
+#[test]
+fn the_steps_of_undo_and_redo_are_listed_and_nothing_is_done() {
+    let world = World::with(&[("a.txt", "one\n")]);
+    world.say("d1", "make it two");
+    world.shell_of("d1", "k1", "echo two > a.txt");
+    let listed = world.run(&["undo", "--list", "--json"]).json();
+    let first = &listed["undo"][0];
+    assert_eq!((&first["state"], &first["prompt"]), (&"next".into(), &"make it two".into()));
+    let planned = world.run(&["undo", "--dry-run", "--json"]).json();
+    assert_eq!(planned["title"], format!("undo of {}", first["title"].as_str().unwrap()));
+    let text = world.ok(&["undo", "--list"]);
+    assert!(text.contains("next") && text.contains("make it two"), "{text}");
+    assert_eq!(world.read("a.txt"), "two\n");
+    world.ok(&["undo"]);
+    let listed = world.run(&["undo", "--list", "--json"]).json();
+    assert_eq!(
+        (&listed["undo"], &listed["redo"][0]["state"]),
+        (&Value::Array(vec![]), &"next".into())
+    );
 }

@@ -3,6 +3,7 @@
 //! A test is called `threat_` and then after its row. Here are those that use the program from the
 //! outside; what can be asked over HTTP alone is in `crates/server/tests/http`, by the same rule.
 
+mod big_reads;
 mod bounded;
 mod canary;
 mod canary_run;
@@ -14,6 +15,7 @@ mod inflating;
 mod logs;
 mod names;
 mod other_users;
+mod planted_links;
 mod prefix;
 mod recovery_names;
 mod secrets;

@@ -8,6 +8,7 @@
 #![expect(dead_code, reason = "not all of what the other tests need is needed here")]
 
 mod cost;
+mod idle;
 #[path = "../cli/support.rs"]
 mod support;
 mod unasked_scans;

@@ -61,6 +61,22 @@ impl Project {
         let operation = self.store().operation(id)?;
         Ok(AppliedPlan { operation, checkpoint, plan })
     }
+
+    /// Records that an operation was cancelled before it wrote a file; returns that as the error.
+    pub(super) fn record_cancelled(
+        &self,
+        id: OperationId,
+        outcomes: &[StepOutcome],
+        plan: &Plan,
+        at: Millis,
+    ) -> Result<AppliedPlan, OperationError> {
+        let batch = self.store().batch()?;
+        batch.cancel_operation(id, outcomes.iter().any(|outcome| outcome.untidy))?;
+        let state = OperationState::Cancelled;
+        record_operation_event(&batch, id, state, plan, batch.next_stamp(at))?;
+        batch.commit()?;
+        Err(OperationError::Cancelled { operation: Some(id) })
+    }
 }
 
 /// Returns the paths whose change by the operation a scan has already recorded.

@@ -10,11 +10,15 @@
 //!    put back if another program had saved in between ([`run`]).
 //! 4. One transaction records the outcome.
 //!
+//! Until the first exchange it can be cancelled ([`OperationControl`]): the temporary files are
+//! removed, and the operation is on record as cancelled. From then on it is finished.
+//!
 //! Invariants: nothing is overwritten or deleted unless its exact bytes are in the
 //! store; killed at any point, each file is wholly old or wholly new, and
 //! [`recover`] finishes the operation or takes it back.
 
 mod cleanup;
+mod control;
 mod finish;
 mod journal;
 pub(crate) mod links;
@@ -34,6 +38,7 @@ use crate::plan::nesting::PathNesting;
 use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
 
+pub use control::{OperationControl, OperationPhase, OperationProgress};
 pub(crate) use finish::set_hunk_decisions;
 pub use recover::{InterruptedOperation, RecoveryChoice};
 pub use rehearsal::Rehearsal;
@@ -61,8 +66,20 @@ impl Project {
     ///
     /// Files that changed since it was made are left alone and reported.
     pub fn apply(&self, plan: &Plan, at: Millis) -> Result<AppliedPlan, OperationError> {
-        let _lock = self.lock_and_refresh_planned(plan, at)?;
-        let mut applied = self.apply_locked(plan, at)?;
+        self.apply_with_control(plan.clone(), at, &OperationControl::default())
+    }
+
+    /// Applies a plan that can be followed, and cancelled until its first file is written.
+    pub fn apply_with_control(
+        &self,
+        plan: Plan,
+        at: Millis,
+        control: &OperationControl,
+    ) -> Result<AppliedPlan, OperationError> {
+        control.check()?;
+        control.report(OperationPhase::Planning, 0, 0);
+        let _lock = self.lock_and_refresh_planned(&plan, at)?;
+        let mut applied = self.apply_locked(plan, at, control)?;
         self.apply_rewind(&mut applied, at);
         Ok(applied)
     }
@@ -70,21 +87,26 @@ impl Project {
     /// Applies a plan; the caller holds the lock and has scanned.
     pub(crate) fn apply_locked(
         &self,
-        plan: &Plan,
+        mut plan: Plan,
         at: Millis,
+        control: &OperationControl,
     ) -> Result<AppliedPlan, OperationError> {
-        let mut plan = plan.clone();
         self.leave_changed_since_plan(&mut plan)?;
         self.leave_unwritable(&mut plan, &|_| false);
         self.check_space(&plan)?;
+        control.check()?;
         if plan.is_idle() {
             let plan = self.record_left_changes(plan, at)?;
             return Ok(AppliedPlan { operation: None, checkpoint: None, plan });
         }
         let steps = &mut |plan: &mut Plan, operation| self.make_steps(plan, operation);
         let journalled = self.journal_operation(&mut plan, at, steps)?;
-        let fates = self.run_steps(&journalled.steps);
-        self.record_outcome(journalled.operation, &journalled.steps, fates, plan, at)
+        control.set_operation(journalled.operation);
+        let outcomes = self.run_steps(&journalled.steps, control);
+        if control.is_cancelled() {
+            return self.record_cancelled(journalled.operation, &outcomes, &plan, at);
+        }
+        self.record_outcome(journalled.operation, &journalled.steps, outcomes, plan, at)
     }
 
     /// Records an undo that leaves everything, so that the next undo goes further back.

@@ -12,10 +12,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use retake_model::{Millis, ObjectId, Operation, PathState, ProjectPath};
 use retake_store::{OperationStep, StoreError};
 
-use crate::apply::AppliedPlan;
 use crate::apply::finish::recorded_paths;
 use crate::apply::run::{StepFate, StepOutcome, action};
 use crate::apply::temp_files::{discard_temp, finish_exchange, read_state, state_of};
+use crate::apply::{AppliedPlan, OperationControl};
 use crate::error::OperationError;
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
@@ -91,7 +91,7 @@ impl Project {
                 };
                 let rest = steps.iter().filter(is_pending).filter(is_free).cloned().collect();
                 let rest = self.still_as_planned(rest)?;
-                let fates = self.run_steps(&rest);
+                let fates = self.run_steps(&rest, &OperationControl::default());
                 let ran = rest.iter().map(|step| step.path.clone()).zip(fates).collect();
                 step_outcomes(&steps, &done, ran, removals)
             }

@@ -11,6 +11,7 @@ use retake_store::{OperationStep, Store, StoreError};
 use retake_workspace::{StagedFile, Workspace, WriteError, WriteFault};
 
 use crate::apply::cleanup::{CleanupWorker, PartCleanup, is_expected};
+use crate::apply::control::{OperationControl, OperationPhase};
 use crate::apply::links::paths_needing_own_file;
 use crate::apply::temp_files::{discard_temp, finish_exchange, state_of, store_file_content};
 use crate::plan::nesting::PathNesting;
@@ -30,8 +31,13 @@ pub(crate) enum StepFate {
 }
 
 impl Project {
-    /// Writes the files. A step that fails is left unchanged, and so is the rest of its part.
-    pub(super) fn run_steps(&self, steps: &[OperationStep]) -> Vec<StepOutcome> {
+    /// Writes the files. A step that fails is left unchanged, and so is the rest of its part. If it
+    /// is cancelled, no file is written and the temporary files are removed.
+    pub(super) fn run_steps(
+        &self,
+        steps: &[OperationStep],
+        control: &OperationControl,
+    ) -> Vec<StepOutcome> {
         let mut run = StepRunner {
             workspace: self.workspace(),
             store: self.store(),
@@ -45,10 +51,11 @@ impl Project {
             failed: HashMap::new(),
             folders: Vec::new(),
         };
-        if let Err(reason) = run.stage() {
+        if let Err(reason) = run.stage(control) {
             (0..steps.len()).for_each(|at| run.fail(at, &reason));
         }
-        for at in run.placing_order() {
+        for (number, at) in run.placing_order().into_iter().enumerate() {
+            control.report(OperationPhase::Writing, number as u64, steps.len() as u64);
             if run.fates[at].is_none() && !run.has_failed(at) {
                 run.place(at);
             }
@@ -106,11 +113,16 @@ struct StepRunner<'p> {
 }
 
 impl StepRunner<'_> {
-    /// Writes all temporary files and syncs them together. An error concerns all steps.
-    fn stage(&mut self) -> Result<(), PlanReason> {
+    /// Writes all temporary files and syncs them together, up to the point of no return. An error
+    /// concerns all steps.
+    fn stage(&mut self, control: &OperationControl) -> Result<(), PlanReason> {
         let mut staged: Vec<StagedFile> = Vec::new();
         let snapshot = self.store.snapshot();
         for (at, step) in self.steps.iter().enumerate() {
+            if control.is_cancelled() {
+                return Err(PlanReason::Cancelled);
+            }
+            control.report(OperationPhase::Staging, at as u64, self.steps.len() as u64);
             let PathState::Known(then) = &step.then else { continue };
             if self.actions[at] == FileAction::Mode {
                 continue;
@@ -127,7 +139,7 @@ impl StepRunner<'_> {
         drop(snapshot);
         self.workspace.sync_staged(&staged).map_err(|error| write_error_reason(&error))?;
         self.check_staged();
-        Ok(())
+        if control.begin_writing() { Ok(()) } else { Err(PlanReason::Cancelled) }
     }
 
     /// Fails steps whose temporary file is not byte for byte the planned content.

@@ -61,7 +61,7 @@ impl LiveCall {
     pub(crate) fn scratch_paths(&self, batch: &Batch<'_>) -> Result<Vec<ProjectPath>, StoreError> {
         let call = &self.call;
         let filter = ChangeFilter {
-            dialog: Some(call.dialog.clone()),
+            dialogs: vec![call.dialog.clone()],
             call: Some(call.call.clone()),
             after: Some(call.begin_seq),
             ..ChangeFilter::default()

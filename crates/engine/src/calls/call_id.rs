@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use retake_model::{CallId, CalledTool, DialogId, Event, EventKind};
-use retake_store::{Batch, StoreError, hash_blob};
+use retake_store::{Batch, CallOrigin, StoreError, hash_blob};
 use serde_json::Value;
 
 use crate::calls::live_calls::LiveCalls;
@@ -85,13 +85,16 @@ pub(crate) fn has_stem(name: &CallId, stem: &str) -> bool {
     })
 }
 
-/// Stores the message of the conversation in which calls were requested.
+/// Stores the message of the conversation in which calls were requested, and its model.
 pub(crate) fn link_calls_to_message(
     batch: &Batch<'_>,
     dialog: &DialogId,
     called: &[CalledTool],
-    index: u64,
+    origin: CallOrigin<'_>,
 ) -> Result<(), StoreError> {
+    if origin.message_index.is_none() && origin.model.is_none() {
+        return Ok(());
+    }
     let mut counts: HashMap<String, usize> = HashMap::new();
     for tool in called {
         let name = match (&tool.call, &tool.tool) {
@@ -100,12 +103,14 @@ pub(crate) fn link_calls_to_message(
                 let stem = call_id_stem(name, &tool.input)?;
                 let nth = counts.entry(stem.clone()).or_default();
                 *nth += 1;
+                // Without its place, it is not known which of several equal calls it is.
+                let Some(index) = origin.message_index else { continue };
                 oldest_unlinked_call(batch, dialog, &stem, index, *nth)?
             }
             (None, None) => None,
         };
         if let Some(name) = name {
-            batch.set_call_message_index(dialog, &name, index)?;
+            batch.set_call_origin(dialog, &name, origin)?;
         }
     }
     Ok(())

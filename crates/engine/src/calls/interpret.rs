@@ -3,6 +3,7 @@
 //! Calls are keyed by the agent's call id, never by "the last begin". A begin without an end is
 //! normal (denied, failed, interrupted): such windows close at the turn's end.
 
+use retake_model::foreign_text::{quote_id, quote_name};
 use retake_model::{CallId, EventKind};
 use retake_store::{BackgroundActivity, Batch, Call, CallInput, CallState, StoreError};
 use serde_json::Value;
@@ -85,7 +86,10 @@ impl Interpreter<'_> {
         if is_denied || self.calls.open_row(dialog, id).is_some() {
             return Ok(self.ignore_with_notice(
                 NoticeCode::DuplicateBegin,
-                format!("call {id} has begun already; this begin was noted, not counted"),
+                format!(
+                    "call {} has begun already; this begin was noted, not counted",
+                    quote_id(&id.0)
+                ),
             ));
         }
         Ok(EventEffect::Begins(self.add(submission, named)?))
@@ -109,7 +113,10 @@ impl Interpreter<'_> {
             Some(closed) if closed.state == CallState::Ended => {
                 return Ok(self.ignore_with_notice(
                     NoticeCode::DuplicateEnd,
-                    format!("call {id} has ended already; this end was noted, not counted"),
+                    format!(
+                        "call {} has ended already; this end was noted, not counted",
+                        quote_id(&id.0)
+                    ),
                 ));
             }
             _ => {}
@@ -120,8 +127,10 @@ impl Interpreter<'_> {
         Ok(self.ignore_with_notice(
             NoticeCode::UnknownCall,
             format!(
-                "dialog {dialog} has no open call {id}, and the event does not say which tool it \
-                 was; what changed was recorded without it"
+                "dialog {} has no open call {}, and the event does not say which tool it \
+                 was; what changed was recorded without it",
+                quote_id(&dialog.0),
+                quote_id(&id.0)
             ),
         ))
     }
@@ -173,12 +182,13 @@ impl Interpreter<'_> {
             task: None,
             begin_at: submission.at,
             begin_seq: 0,
+            process: submission.origin.process.clone(),
         };
         let live = LiveCall::with_input(self.path_base, call, named.input);
         for path in &live.call_targets.outside {
             self.notices.push(Notice::new(
                 NoticeCode::OutsideProject,
-                format!("{path} lies outside of the project and is not recorded"),
+                format!("{} lies outside of the project and is not recorded", quote_name(path)),
             ));
         }
         self.calls.live.push(live);

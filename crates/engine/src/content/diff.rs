@@ -1,10 +1,13 @@
 //! Line diffs between two contents: hunks, unified diffs, similarity.
 
 use std::fmt;
+use std::hash::Hash;
 use std::ops::Range;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 use retake_model::{Hunk, LineChanges};
+
+use crate::content::line_rules::{DiffOptions, is_blank};
 
 /// Maximum bytes of content that is compared by lines (C-5).
 pub const MAX_DIFF_BYTES: u64 = 1024 * 1024;
@@ -13,8 +16,6 @@ const MAX_DIFF_LINES: usize = 100_000;
 /// Maximum lines of both sides for a histogram diff; above, Myers is used as for merges. The
 /// better hunks of a histogram cost the number of changed places times the number of lines.
 const MAX_HISTOGRAM_LINES: usize = 4000;
-/// Lines of context around a hunk of a unified diff.
-const CONTEXT_LINES: u32 = 3;
 /// Bytes at the start of content that are searched for a NUL, as git does.
 const BINARY_PROBE_BYTES: usize = 8000;
 
@@ -84,7 +85,7 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split_inclusive(|&byte| byte == b'\n')
 }
 
-fn compute_diff(input: &InternedInput<&[u8]>) -> Diff {
+fn compute_diff<T: AsRef<[u8]> + Eq + Hash>(input: &InternedInput<T>) -> Diff {
     let is_long = input.before.len() + input.after.len() > MAX_HISTOGRAM_LINES;
     let algorithm = if is_long { Algorithm::Myers } else { Algorithm::Histogram };
     let mut diff = Diff::compute(algorithm, input);
@@ -122,44 +123,81 @@ impl fmt::Display for HunkHeader {
     }
 }
 
-/// The body of a unified diff: hunks with three lines around them.
-pub(crate) fn unified_diff(before: &[u8], after: &[u8]) -> Vec<DiffLine> {
-    let input = InternedInput::new(before, after);
-    let hunks: Vec<_> = compute_diff(&input).hunks().collect();
-    let mut lines = Vec::new();
-    let mut rest = hunks.as_slice();
+/// The body of a unified diff: hunks with lines around them.
+pub(crate) fn unified_diff(before: &[u8], after: &[u8], options: &DiffOptions) -> Vec<DiffLine> {
+    let comparison = LineComparison::new(before, after, options);
+    let mut out = Vec::new();
+    let mut rest = comparison.hunks.as_slice();
     while !rest.is_empty() {
-        let group = group_len(rest);
-        write_group(&input, &rest[..group], &mut lines);
-        rest = &rest[group..];
+        let (group, tail) = rest.split_at(group_len(rest, options.context));
+        if !(options.ignore_blank_lines && group.iter().all(|hunk| comparison.is_blank(hunk))) {
+            comparison.write_group(group, options.context, &mut out);
+        }
+        rest = tail;
     }
-    lines
+    out
 }
 
 /// Returns how many leading hunks are shown as one because their context would touch.
-fn group_len(hunks: &[imara_diff::Hunk]) -> usize {
-    let far =
-        |pair: &[imara_diff::Hunk]| pair[1].before.start - pair[0].before.end > 2 * CONTEXT_LINES;
+fn group_len(hunks: &[imara_diff::Hunk], context: Option<u32>) -> usize {
+    let Some(context) = context else { return hunks.len() };
+    let far = |pair: &[imara_diff::Hunk]| {
+        pair[1].before.start - pair[0].before.end > context.saturating_mul(2)
+    };
     hunks.windows(2).position(far).map_or(hunks.len(), |at| at + 1)
 }
 
-fn write_group(input: &InternedInput<&[u8]>, hunks: &[imara_diff::Hunk], out: &mut Vec<DiffLine>) {
-    let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else {
-        return;
-    };
-    let lead = first.before.start.min(CONTEXT_LINES);
-    let tail = (input.before.len() as u32 - last.before.end).min(CONTEXT_LINES);
-    let old = first.before.start - lead..last.before.end + tail;
-    let new = first.after.start - lead..last.after.end + tail;
-    let (mut at, end) = (old.start, old.end);
-    out.push(DiffLine::Header(HunkHeader { old, new }));
-    for hunk in hunks {
-        push_lines(input, &input.before, at..hunk.before.start, DiffLine::Context, out);
-        push_lines(input, &input.before, hunk.before.clone(), DiffLine::Removed, out);
-        push_lines(input, &input.after, hunk.after.clone(), DiffLine::Added, out);
-        at = hunk.before.end;
+/// The lines of both sides, and where they differ by the rules of the comparison.
+struct LineComparison<'a> {
+    before: Vec<&'a [u8]>,
+    after: Vec<&'a [u8]>,
+    hunks: Vec<imara_diff::Hunk>,
+}
+
+impl<'a> LineComparison<'a> {
+    fn new(before: &'a [u8], after: &'a [u8], options: &DiffOptions) -> Self {
+        let (before, after): (Vec<_>, Vec<_>) = (lines(before).collect(), lines(after).collect());
+        let mut input = InternedInput::default();
+        input.update_before(before.iter().map(|line| options.key_of(line)));
+        input.update_after(after.iter().map(|line| options.key_of(line)));
+        let hunks = compute_diff(&input).hunks().collect();
+        Self { before, after, hunks }
     }
-    push_lines(input, &input.before, at..end, DiffLine::Context, out);
+
+    fn is_blank(&self, hunk: &imara_diff::Hunk) -> bool {
+        let old = slice(&self.before, &hunk.before).iter();
+        old.chain(slice(&self.after, &hunk.after)).all(|line| is_blank(line))
+    }
+
+    /// Where lines count as the same without being it, those of the side after are shown.
+    fn write_group(
+        &self,
+        hunks: &[imara_diff::Hunk],
+        context: Option<u32>,
+        out: &mut Vec<DiffLine>,
+    ) {
+        let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else {
+            return;
+        };
+        let shown = |lines: u32| context.map_or(lines, |context| lines.min(context));
+        let lead = shown(first.before.start);
+        let tail = shown(self.before.len() as u32 - last.before.end);
+        let old = first.before.start - lead..last.before.end + tail;
+        let new = first.after.start - lead..last.after.end + tail;
+        let (mut at, end) = (new.start, new.end);
+        out.push(DiffLine::Header(HunkHeader { old, new }));
+        for hunk in hunks {
+            push_lines(slice(&self.after, &(at..hunk.after.start)), DiffLine::Context, out);
+            push_lines(slice(&self.before, &hunk.before), DiffLine::Removed, out);
+            push_lines(slice(&self.after, &hunk.after), DiffLine::Added, out);
+            at = hunk.after.end;
+        }
+        push_lines(slice(&self.after, &(at..end)), DiffLine::Context, out);
+    }
+}
+
+fn slice<'l, 'a>(lines: &'l [&'a [u8]], range: &Range<u32>) -> &'l [&'a [u8]] {
+    &lines[range.start as usize..range.end as usize]
 }
 
 /// git counts an empty side from the line before it.
@@ -171,15 +209,8 @@ fn range_text(range: &Range<u32>) -> String {
     }
 }
 
-fn push_lines(
-    input: &InternedInput<&[u8]>,
-    side: &[imara_diff::Token],
-    range: Range<u32>,
-    kind: fn(Vec<u8>) -> DiffLine,
-    out: &mut Vec<DiffLine>,
-) {
-    for token in &side[range.start as usize..range.end as usize] {
-        let line: &[u8] = input.interner[*token];
+fn push_lines(lines: &[&[u8]], kind: fn(Vec<u8>) -> DiffLine, out: &mut Vec<DiffLine>) {
+    for line in lines {
         let text = line.strip_suffix(b"\n");
         out.push(kind(text.unwrap_or(line).to_vec()));
         if text.is_none() {
@@ -235,6 +266,10 @@ mod tests {
         lines.iter().map(|line| show(line) + "\n").collect()
     }
 
+    fn diff(before: &str, after: &str) -> Vec<DiffLine> {
+        unified_diff(before.as_bytes(), after.as_bytes(), &DiffOptions::default())
+    }
+
     #[test]
     fn two_small_edits_are_two_hunks_and_not_all_between_w_12() {
         let before: String = (1..=20).flat_map(|n| [n.to_string(), "\n".to_owned()]).collect();
@@ -254,9 +289,9 @@ mod tests {
              c
             \ No newline at end of file
         "]]
-        .assert_eq(&text(&unified_diff(b"a\nb\nc", b"a\nB\nc")));
-        assert_eq!(text(&unified_diff(b"", b"x\n")), "@@ -0,0 +1 @@\n+x\n");
-        assert_eq!(text(&unified_diff(b"x\n", b"")), "@@ -1 +0,0 @@\n-x\n");
+        .assert_eq(&text(&diff("a\nb\nc", "a\nB\nc")));
+        assert_eq!(text(&diff("", "x\n")), "@@ -0,0 +1 @@\n+x\n");
+        assert_eq!(text(&diff("x\n", "")), "@@ -1 +0,0 @@\n-x\n");
     }
 
     #[test]
@@ -276,5 +311,57 @@ mod tests {
         };
         let changes = line_changes(text("").as_bytes(), text("new ").as_bytes()).unwrap();
         assert_eq!(changes.hunks.len(), MAX_HISTOGRAM_LINES / 2);
+    }
+
+    #[test]
+    fn context_is_as_long_as_asked_for() {
+        let before: String = (1..=30).flat_map(|n| [n.to_string(), "\n".to_owned()]).collect();
+        let after = before.replace("10\n", "ten\n").replace("20\n", "twenty\n");
+        let shown = |context| {
+            let options = DiffOptions { context, ..DiffOptions::default() };
+            unified_diff(before.as_bytes(), after.as_bytes(), &options)
+        };
+        let count = |lines: &[DiffLine], what: fn(&DiffLine) -> bool| {
+            lines.iter().filter(|line| what(line)).count()
+        };
+        let is_header = |line: &DiffLine| matches!(line, DiffLine::Header(_));
+        let is_context = |line: &DiffLine| matches!(line, DiffLine::Context(_));
+        for (context, hunks, around) in [
+            (Some(0), 2, 0),
+            (Some(1), 2, 4),
+            (Some(4), 2, 16),
+            (Some(5), 1, 9 + 5 + 5),
+            (Some(u32::MAX), 1, 28),
+            (None, 1, 28),
+        ] {
+            let lines = shown(context);
+            let seen = (count(&lines, is_header), count(&lines, is_context));
+            assert_eq!(seen, (hunks, around), "{context:?}: {}", text(&lines));
+        }
+        assert_eq!(
+            unified_diff(b"a\n", b"a\n", &DiffOptions { context: None, ..DiffOptions::default() }),
+            []
+        );
+    }
+
+    #[test]
+    fn a_rewrite_of_line_endings_shows_what_else_changed() {
+        let options = DiffOptions { ignore_line_endings: true, ..DiffOptions::default() };
+        let (before, after) = ("a\nb\nc\n", "a\r\nB\r\nc\r\n");
+        let lines = unified_diff(before.as_bytes(), after.as_bytes(), &options);
+        assert_eq!(text(&lines), "@@ -1,3 +1,3 @@\n a\r\n-b\n+B\r\n c\r\n");
+        assert_eq!(unified_diff(b"a\nb\n", b"a\r\nb\r\n", &options), []);
+    }
+
+    #[test]
+    fn blank_lines_are_left_out_unless_they_are_in_the_context_of_others() {
+        let options = DiffOptions { ignore_blank_lines: true, ..DiffOptions::default() };
+        let before: String = (1..=30).flat_map(|n| [n.to_string(), "\n".to_owned()]).collect();
+        let diff = |after: &str| text(&unified_diff(before.as_bytes(), after.as_bytes(), &options));
+        assert_eq!(diff(&before.replace("5\n", "5\n\n")), "", "three places, all blank");
+        let far = before.replacen("5\n", "5\n\n", 1).replace("27\n", "x\n");
+        assert!(diff(&far).starts_with("@@ -24,7 +25,7 @@\n"), "{}", diff(&far));
+        let near = before.replacen("5\n", "5\n\n", 1).replacen("8\n", "x\n", 1);
+        assert!(diff(&near).contains(" 5\n+\n 6\n"), "{}", diff(&near));
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use retake_model::foreign_text::quote_name;
 use retake_model::{
     AgentId, AgentRef, Change, ChangeId, ContextSource, DialogId, EventKind, JournalKind,
     MAIN_AGENT, Millis, ProjectPath, Stamp,
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::replay::AgentKnowledge;
-use super::stale::{StaleFile, inline_name};
+use super::stale::StaleFile;
 use crate::calls::interpret::{EventEffect, InterpretedEvent};
 use crate::calls::live_calls::LiveCalls;
 use crate::settings::{FreshnessPolicy, FreshnessSettings};
@@ -278,6 +279,7 @@ pub(super) fn record_context_event(
         call: None,
         change: None,
         body,
+        said_by: None,
     })
 }
 
@@ -289,7 +291,7 @@ fn describe_stale_files(reaction: StaleReaction, files: &[StaleFile]) -> String 
         _ => "Since you last looked, these files have changed:".to_owned(),
     };
     for file in files.iter().take(MAX_LISTED_FILES) {
-        let _ = write!(text, "\n- {}: {file}", inline_name(&file.path));
+        let _ = write!(text, "\n- {}: {file}", quote_name(file.path.as_bytes()));
     }
     if files.len() > MAX_LISTED_FILES {
         let _ = write!(text, "\n- and {} more", files.len() - MAX_LISTED_FILES);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use retake_model::foreign_text::{quote_id, quote_name};
 use retake_model::{
     Actor, AgentId, Change, ChangeId, ChangeMethod, DialogId, LineSpan, MAIN_AGENT, Millis,
     OperationId, PathState, ProjectPath,
@@ -113,7 +114,8 @@ impl ChangeAuthor {
             },
             Actor::Agent => {
                 let agent = self.agent.as_ref().filter(|agent| agent.0 != MAIN_AGENT);
-                match (&self.kind, agent) {
+                let kind = self.kind.as_deref().map(quote_id);
+                match (kind, agent.map(|agent| quote_id(&agent.0))) {
                     (Some(kind), Some(agent)) => format!("agent {kind}/{agent}"),
                     (Some(kind), None) => format!("agent {kind}"),
                     (None, Some(agent)) => format!("agent {agent}"),
@@ -215,16 +217,14 @@ impl StaleFile {
             Staleness::Content => format!("changed{}", describe_authors(&self.by, to)),
             Staleness::Deleted => format!("deleted{}", describe_authors(&self.by, to)),
             Staleness::MovedTo(path) => {
-                format!("moved to {}{}", inline_name(path), describe_authors(&self.by, to))
+                format!(
+                    "moved to {}{}",
+                    quote_name(path.as_bytes()),
+                    describe_authors(&self.by, to)
+                )
             }
         }
     }
-}
-
-/// Returns a file's name for use in a sentence: it must not be able to begin a line of its own.
-pub(super) fn inline_name(path: &ProjectPath) -> String {
-    let text = path.to_string();
-    if text.contains(char::is_control) { format!("{path:?}") } else { text }
 }
 
 /// In words for an agent.

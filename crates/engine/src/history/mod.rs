@@ -295,6 +295,7 @@ fn record_history_event(
         call: None,
         change: None,
         body,
+        said_by: None,
     })?;
     batch.set_dialog_seq(of.dialog, stamp.seq)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use retake_model::Millis;
-use retake_store::{FileLock, SalvageReport, StoreError, VerifyReport};
+use retake_store::{FileLock, Home, OpenPath, SalvageReport, StoreError, VerifyReport};
 
 use crate::error::RecordError;
 use crate::project::{INITIALISED_AT_KEY, Project};
@@ -24,6 +24,8 @@ pub struct HealthReport {
     pub store_bytes: u64,
     /// Whether another folder stands at the project's path.
     pub replaced: bool,
+    /// Files and folders of Retake's home that other users may reach.
+    pub open_paths: Vec<OpenPath>,
 }
 
 impl Project {
@@ -38,7 +40,16 @@ impl Project {
             free_bytes: self.store().free_bytes(),
             store_bytes: self.store().disk_size(),
             replaced: self.is_replaced(),
+            open_paths: self.open_paths_of_home(),
         })
+    }
+}
+
+impl Project {
+    /// The project's folder is `HOME/projects/<id>`.
+    fn open_paths_of_home(&self) -> Vec<OpenPath> {
+        let home = self.folder().ancestors().nth(2);
+        home.map_or_else(Vec::new, |home| Home::new(home).open_paths())
     }
 }
 

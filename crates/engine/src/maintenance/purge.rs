@@ -17,6 +17,9 @@ pub enum PurgeError {
     /// The record has nothing of the kind.
     #[error("nothing is on record of {0}")]
     Nothing(String),
+    /// The record has other contents than those that were shown.
+    #[error("{0} has other contents on record than those that were shown")]
+    Changed(String),
     /// The project cannot be written.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -38,6 +41,16 @@ impl Project {
 
     /// Removes the bytes of every version of a path, or of one content. Files are not touched.
     pub fn purge(&self, target: &PurgeTarget, at: Millis) -> Result<PurgeReport, PurgeError> {
+        self.purge_seen(target, None, at)
+    }
+
+    /// The same, if the contents still are those that the person has seen.
+    pub fn purge_seen(
+        &self,
+        target: &PurgeTarget,
+        seen: Option<&[ObjectId]>,
+        at: Millis,
+    ) -> Result<PurgeReport, PurgeError> {
         self.check_writable()?;
         let (store, wait) = (self.store(), self.settings().wait.command_timeout());
         let Some(_lock) = FileLock::acquire(store.folder(), wait)? else {
@@ -48,13 +61,15 @@ impl Project {
         if let Some(operation) = store.unfinished_operation()? {
             return Err(PurgeError::Unfinished(operation.id));
         }
+        if let Some(seen) = seen
+            && store.purge_scope(target)?.content_ids() != seen
+        {
+            return Err(PurgeError::Changed(describe_target(target)));
+        }
         let waiting = store.needs_scrub()?;
         let purge = store.purge(target, at, wait)?;
         if purge.scope.contents.is_empty() && !waiting {
-            return Err(PurgeError::Nothing(match target {
-                PurgeTarget::Path(path) => path.to_string(),
-                PurgeTarget::Content(oid) => oid.to_string(),
-            }));
+            return Err(PurgeError::Nothing(describe_target(target)));
         }
         // Subscribers that show the content must drop it.
         let batch = store.batch()?;
@@ -62,5 +77,12 @@ impl Project {
         record_entry(&batch, batch.next_stamp(at), JournalKind::Purged, None, body)?;
         batch.commit()?;
         Ok(purge)
+    }
+}
+
+fn describe_target(target: &PurgeTarget) -> String {
+    match target {
+        PurgeTarget::Path(path) => path.to_string(),
+        PurgeTarget::Content(oid) => oid.to_string(),
     }
 }

@@ -7,6 +7,7 @@ use retake_store::{
 };
 use serde_json::json;
 
+use crate::apply::{OperationControl, OperationPhase};
 use crate::error::RecordError;
 use crate::journal::record_entry;
 use crate::project::Project;
@@ -49,6 +50,27 @@ impl Project {
         at: Millis,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<GcReport, RecordError> {
+        self.collect_garbage_until(at, progress, &|| false)
+    }
+
+    /// Like [`Project::collect_garbage`], so that it can be followed and cancelled: it ends between
+    /// two transactions, and the report says that it is not complete.
+    pub fn collect_garbage_with_control(
+        &self,
+        at: Millis,
+        control: &OperationControl,
+    ) -> Result<GcReport, RecordError> {
+        control.report(OperationPhase::Removing, 0, 0);
+        let report = &mut |done, all| control.report(OperationPhase::Removing, done, all);
+        self.collect_garbage_until(at, report, &|| control.is_cancelled())
+    }
+
+    fn collect_garbage_until(
+        &self,
+        at: Millis,
+        progress: &mut dyn FnMut(u64, u64),
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<GcReport, RecordError> {
         self.check_writable()?;
         // Invalid settings must not decide what is removed.
         if let Some(problem) = self.settings_problem() {
@@ -57,9 +79,11 @@ impl Project {
         let limits = self.settings().retention.limits();
         let wait = self.settings().wait.command_timeout();
         let collected =
-            self.store().gc(&limits, at, wait, progress).map_err(|error| match error {
-                GcError::Busy => self.locked_error(),
-                GcError::Store(error) => error.into(),
+            self.store().gc_until(&limits, at, wait, progress, is_cancelled).map_err(|error| {
+                match error {
+                    GcError::Busy => self.locked_error(),
+                    GcError::Store(error) => error.into(),
+                }
             })?;
         let RemovedRecords { dialogs, changes, checkpoints, .. } = collected.removed;
         if collected.removed.events > 0

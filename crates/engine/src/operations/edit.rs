@@ -84,7 +84,15 @@ impl Project {
         let call = Some(self.open_edit(dialog, edit)?.call);
         let (tool, input) = (None, Value::Null);
         let (background, task) = (false, None);
-        let end = EventKind::ToolEnd { call, ok: Some(ok), tool, input, background, task };
+        let end = EventKind::ToolEnd {
+            call,
+            ok: Some(ok),
+            exit_code: None,
+            tool,
+            input,
+            background,
+            task,
+        };
         Ok(self.record(&Event::new(dialog.clone(), end), at)?)
     }
     fn open_edit(&self, dialog: &DialogId, edit: &str) -> Result<Call, OperationError> {

@@ -8,6 +8,7 @@ pub(crate) mod review;
 pub(crate) mod rollback;
 pub(crate) mod session;
 pub(crate) mod stage;
+pub(crate) mod step_list;
 pub(crate) mod steps;
 pub(crate) mod undo;
 mod with_conversation;

@@ -4,7 +4,7 @@
 //! comparing trees serves only an exact reset.
 
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{
     Change, ChangeStatus, Checkpoint, CheckpointKind, DialogId, JournalKind, Millis, ObjectId,
@@ -59,6 +59,8 @@ pub struct SessionStatus {
 pub struct SessionFile {
     /// The path.
     pub path: ProjectPath,
+    /// The path before, if the dialog moved the file here.
+    pub old_path: Option<ProjectPath>,
     /// Without the dialog's work: what a reset would leave.
     pub base: PathState,
     /// The content of `base`, if a reset would merge it.
@@ -182,12 +184,19 @@ impl Project {
         self.plan_without_unapproved(&mut plan, dialog, options)?;
         let files = plan.files.iter().map(|file| self.session_file(file, dialog));
         let files: Result<Vec<_>, _> = files.collect();
+        let mut changed_files: Vec<SessionFile> = files?.into_iter().flatten().collect();
+        // Taking back a move leads from where the file is to where it was.
+        let moves: HashMap<_, _> =
+            plan.moves().into_iter().map(|moved| (moved.from, moved.to)).collect();
+        for file in &mut changed_files {
+            file.old_path = moves.get(&file.path).map(|&old| old.clone());
+        }
         Ok(SessionStatus {
             dialog: dialog.clone(),
             active: self.store().active_session(dialog)?,
             last_approved_at: merged.filter_map(|session| session.closed_at).max(),
             sessions,
-            changed_files: files?.into_iter().flatten().collect(),
+            changed_files,
         })
     }
 
@@ -254,7 +263,13 @@ impl Project {
         let (path, now) = (file.path.clone(), file.now);
         if file.action != FileAction::Leave {
             let base_content = file.content.clone();
-            return Ok(Some(SessionFile { path, base: file.then, base_content, now }));
+            return Ok(Some(SessionFile {
+                path,
+                old_path: None,
+                base: file.then,
+                base_content,
+                now,
+            }));
         }
         if file.reason.is_as_wanted() {
             return Ok(None);
@@ -265,7 +280,7 @@ impl Project {
         let first = first.map(|id| self.store().change(id)).transpose()?.flatten();
         let base = first.filter(|change| change.dialog.as_ref() == Some(dialog));
         let base = base.map_or(PathState::Unknown, |change| change.before);
-        Ok(Some(SessionFile { path, base, base_content: None, now }))
+        Ok(Some(SessionFile { path, old_path: None, base, base_content: None, now }))
     }
 
     /// The dialog's changes that are in effect and not approved, and those that are shared.

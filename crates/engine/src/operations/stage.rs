@@ -37,8 +37,8 @@ impl Project {
         let session = store.active_session(dialog)?;
         let tip = session.map(|session| store.checkpoint(&session.tip)).transpose()?.flatten();
         let written = store.changes(&ChangeFilter {
-            dialog: Some(dialog.clone()),
-            actor: Some(Actor::Agent),
+            dialogs: vec![dialog.clone()],
+            actors: vec![Actor::Agent],
             after: tip.map(|checkpoint| checkpoint.seq),
             ..ChangeFilter::default()
         })?;

@@ -31,8 +31,6 @@ pub enum UndoStep {
         dialog: DialogId,
         /// The turn's number; 0 is what came before the first message.
         turn: u64,
-        /// Its changes that are in effect, oldest first.
-        changes: Vec<Change>,
     },
     /// The changes that a redo brought back.
     Redone {
@@ -78,9 +76,19 @@ pub(super) struct NextUndo {
 }
 
 /// A step that may be the next one.
-enum StepCandidate {
-    Turn(DialogId, u64),
+pub(super) enum StepCandidate {
+    Turn { dialog: DialogId, turn: u64, place: u64 },
     Operation(Operation),
+}
+
+impl StepCandidate {
+    /// Its place in the order.
+    pub(super) fn place(&self) -> u64 {
+        match self {
+            Self::Turn { place, .. } => *place,
+            Self::Operation(operation) => operation.id.0,
+        }
+    }
 }
 
 /// Maximum number of operations that are searched for the next step.
@@ -133,7 +141,7 @@ impl Project {
 
     /// The steps down to the `turns`th turn, newest first, and whether these are all. With more
     /// turns the list goes on, and begins as it did.
-    fn step_candidates(
+    pub(super) fn step_candidates(
         &self,
         turns: usize,
         again: bool,
@@ -150,7 +158,7 @@ impl Project {
             while operations.front().is_some_and(|one| one.id.0 > place) {
                 candidates.extend(operations.pop_front().map(StepCandidate::Operation));
             }
-            candidates.push(StepCandidate::Turn(dialog, turn));
+            candidates.push(StepCandidate::Turn { dialog, turn, place });
         }
         if is_all {
             candidates.extend(operations.into_iter().map(StepCandidate::Operation));
@@ -174,12 +182,12 @@ impl Project {
         Ok(false)
     }
 
-    fn resolve_step(&self, candidate: StepCandidate) -> Result<Option<UndoStep>, StoreError> {
+    pub(super) fn resolve_step(
+        &self,
+        candidate: StepCandidate,
+    ) -> Result<Option<UndoStep>, StoreError> {
         match candidate {
-            StepCandidate::Turn(dialog, turn) => {
-                let changes = self.changes_of_turn(&dialog, turn)?;
-                Ok(Some(UndoStep::Turn { dialog, turn, changes }))
-            }
+            StepCandidate::Turn { dialog, turn, .. } => Ok(Some(UndoStep::Turn { dialog, turn })),
             StepCandidate::Operation(one) if !self.has_effect(one.id)? => Ok(None),
             StepCandidate::Operation(one) if one.kind == OperationKind::Redo => {
                 self.redone_step(one)
@@ -242,11 +250,15 @@ impl Project {
 
     /// Loads the changes of a turn that are in effect, oldest first, without those shared by
     /// dialogs.
-    fn changes_of_turn(&self, dialog: &DialogId, turn: u64) -> Result<Vec<Change>, StoreError> {
+    pub(super) fn changes_of_turn(
+        &self,
+        dialog: &DialogId,
+        turn: u64,
+    ) -> Result<Vec<Change>, StoreError> {
         let filter = ChangeFilter {
-            dialog: Some(dialog.clone()),
+            dialogs: vec![dialog.clone()],
             turn: Some(turn),
-            actor: Some(Actor::Agent),
+            actors: vec![Actor::Agent],
             oldest_first: true,
             ..ChangeFilter::default()
         };

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use retake_model::{Change, ChangeStatus, Gap, Millis, Operation, OperationId, OperationKind};
 use retake_store::{CallWithoutChanges, ChangeFilter, StatusMark, StoreError};
 
-use crate::apply::AppliedPlan;
+use crate::apply::{AppliedPlan, OperationControl};
 use crate::error::OperationError;
 use crate::operations::steps::{REDO_TITLE_PREFIX, UndoStep};
 use crate::plan::net_change::PathBond;
@@ -74,7 +74,7 @@ impl Project {
         let gaps = self.store().gaps()?.into_iter().filter(is_since).map(|(gap, _)| gap).collect();
         let by_git = self.next_step(TakeBackOptions::default())?.by_git;
         let taken_back_by_git = by_git.iter().map(UndoStep::describe).collect();
-        let name = |(dialog, turn)| UndoStep::Turn { dialog, turn, changes: Vec::new() }.describe();
+        let name = |(dialog, turn)| UndoStep::Turn { dialog, turn }.describe();
         let left = self.left_turns(MAX_LEFT_TURNS)?.into_iter().map(name).collect();
         Ok(NothingToUndo { calls, gaps, taken_back_by_git, left })
     }
@@ -87,28 +87,45 @@ impl Project {
     ) -> Result<(Plan, Operation), OperationError> {
         let mut undone = None;
         let plan = self.make_plan(at, |project| {
-            let is_next = |operation: &Operation| {
-                operation.kind == OperationKind::Undo && operation.undone_by.is_none()
-            };
-            for operation in
-                project.store().operations(MAX_OPERATIONS_SEARCHED)?.into_iter().filter(is_next)
-            {
-                if !project.has_effect(operation.id)? {
-                    continue;
-                }
-                let what = operation.title.strip_prefix("undo of ").unwrap_or(&operation.title);
-                let title = format!("{REDO_TITLE_PREFIX}{what}");
-                let step = UndoStep::Operation(operation.clone());
-                let plan = project.plan_step(OperationKind::Redo, title, &step, options)?;
-                if plan.does_something() || !plan.is_whole() {
-                    undone = Some(operation);
-                    return Ok(plan);
-                }
-            }
-            Err(OperationError::NothingTo("redo"))
+            let next = project.next_redo(options)?;
+            let (operation, plan) = next.ok_or(OperationError::NothingTo("redo"))?;
+            undone = Some(operation);
+            Ok(plan)
         })?;
         let undone = undone.ok_or(OperationError::NothingTo("redo"))?;
         Ok((plan, undone))
+    }
+
+    /// The newest undo of which there is something to bring back, with the plan for it.
+    pub(super) fn next_redo(
+        &self,
+        options: TakeBackOptions,
+    ) -> Result<Option<(Operation, Plan)>, OperationError> {
+        for operation in self.redo_candidates()? {
+            let what = operation.title.strip_prefix("undo of ").unwrap_or(&operation.title);
+            let title = format!("{REDO_TITLE_PREFIX}{what}");
+            let step = UndoStep::Operation(operation.clone());
+            let plan = self.plan_step(OperationKind::Redo, title, &step, options)?;
+            if plan.does_something() || !plan.is_whole() {
+                return Ok(Some((operation, plan)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The undos that are in effect, newest first.
+    pub(super) fn redo_candidates(&self) -> Result<Vec<Operation>, StoreError> {
+        let is_undo = |operation: &Operation| {
+            operation.kind == OperationKind::Undo && operation.undone_by.is_none()
+        };
+        let operations = self.store().operations(MAX_OPERATIONS_SEARCHED)?;
+        let mut candidates = Vec::new();
+        for operation in operations.into_iter().filter(is_undo) {
+            if self.has_effect(operation.id)? {
+                candidates.push(operation);
+            }
+        }
+        Ok(candidates)
     }
 
     /// Takes an operation back at once; the caller holds the lock and has scanned.
@@ -124,7 +141,7 @@ impl Project {
         let options = TakeBackOptions { across_git: true, ..TakeBackOptions::default() };
         let mut plan = self.plan_step(OperationKind::Undo, title, &step, options)?;
         self.remember_approved(&mut plan)?;
-        self.apply_locked(&plan, at)
+        self.apply_locked(plan, at, &OperationControl::default())
     }
 
     /// Plans to take one step back.
@@ -138,9 +155,10 @@ impl Project {
         let (mut plan, store) = (Plan::new(kind, title), self.store());
         let status = ChangeStatus::Reverted;
         match step {
-            UndoStep::Turn { dialog, changes, .. } => {
+            UndoStep::Turn { dialog, turn } => {
                 plan.dialog = Some(dialog.clone());
-                let request = TakeBackRequest::new(changes, status, options);
+                let changes = self.changes_of_turn(dialog, *turn)?;
+                let request = TakeBackRequest::new(&changes, status, options);
                 take_back(store, &mut plan, request)?;
             }
             UndoStep::Operation(operation) | UndoStep::Redone { redo: operation, .. } => {

@@ -24,7 +24,6 @@ impl From<PathState> for DraftFile {
 }
 
 /// The files as they would be.
-#[derive(Clone)]
 pub(crate) struct Draft<'s> {
     store: &'s Store,
     changed: BTreeMap<ProjectPath, DraftFile>,
@@ -51,19 +50,14 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Iterates over the paths that the draft changed.
-    pub(crate) fn changed(&self) -> impl Iterator<Item = (&ProjectPath, &DraftFile)> {
-        self.changed.iter()
+    /// Returns the paths that the draft changed.
+    pub(crate) fn into_changed(self) -> Vec<(ProjectPath, DraftFile)> {
+        self.changed.into_iter().collect()
     }
 
     /// Puts a recorded state at a path.
     pub(crate) fn put(&mut self, path: &ProjectPath, side: PathState) {
         self.set(path, side.into());
-    }
-
-    /// Adds the paths that another draft changed.
-    pub(crate) fn overlay(&mut self, other: &Self) {
-        self.changed.extend(other.changed.clone());
     }
 
     fn set(&mut self, path: &ProjectPath, file: DraftFile) {

@@ -7,6 +7,7 @@
 //!
 //! Invariant: a plan lists each file that it leaves alone, with the reason.
 
+mod content_json;
 pub(crate) mod draft;
 pub(crate) mod go_to;
 pub(crate) mod groups;
@@ -18,7 +19,7 @@ pub(crate) mod reverted_by_git;
 pub(crate) mod selection;
 pub(crate) mod take_back;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
     ChangeId, ChangeStatus, DialogId, Gap, Millis, ObjectId, OperationId, OperationKind, PathState,
@@ -90,9 +91,46 @@ pub struct PlannedFile {
     /// Files of the same part are written together or not at all.
     pub(crate) part: u64,
     /// The content of `then`, if the store does not have it yet.
+    #[serde(with = "content_json", default)]
     pub(crate) content: Option<Vec<u8>>,
     /// The content of `now`, if that is what a rehearsed operation would leave.
+    #[serde(with = "content_json", default)]
     pub(crate) now_content: Option<Vec<u8>>,
+}
+
+/// A file that a plan moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedMove<'p> {
+    /// Where it is now.
+    pub from: &'p ProjectPath,
+    /// Where it is afterwards.
+    pub to: &'p ProjectPath,
+}
+
+impl Plan {
+    /// Returns the files that it moves: one that goes away and one that comes to be, together.
+    pub fn moves(&self) -> Vec<PlannedMove<'_>> {
+        let mut parts: BTreeMap<u64, Vec<&PlannedFile>> = BTreeMap::new();
+        let comes_or_goes =
+            |file: &&PlannedFile| matches!(file.action, FileAction::Create | FileAction::Delete);
+        for file in self.files.iter().filter(comes_or_goes) {
+            parts.entry(file.part).or_default().push(file);
+        }
+        parts.into_values().filter_map(|files| PlannedMove::of(&files)).collect()
+    }
+}
+
+impl<'p> PlannedMove<'p> {
+    /// The move that these files of one part are, if they are one.
+    fn of(files: &[&'p PlannedFile]) -> Option<Self> {
+        let [one, other] = files else { return None };
+        let (from, to) = match (one.action, other.action) {
+            (FileAction::Delete, FileAction::Create) => (one, other),
+            (FileAction::Create, FileAction::Delete) => (other, one),
+            _ => return None,
+        };
+        Some(Self { from: &from.path, to: &to.path })
+    }
 }
 
 /// The action on a file.
@@ -187,6 +225,19 @@ impl Plan {
     /// Returns whether everything that was asked for is (or was) done.
     pub fn is_whole(&self) -> bool {
         self.left_out == 0 && self.left().next().is_none()
+    }
+
+    /// The operations that it takes back.
+    pub fn undone_operations(&self) -> &[OperationId] {
+        &self.undoes
+    }
+
+    /// The changes that it takes back or decides on, those that it leaves aside.
+    pub fn concerned_changes(&self) -> BTreeSet<ChangeId> {
+        let marks = self.marks.iter().filter(|mark| mark.part != StatusMark::LEFT);
+        let marked = marks.map(|mark| mark.change);
+        let taken = self.writes().flat_map(|file| file.changes.iter().copied());
+        marked.chain(taken).chain(self.cascaded.iter().copied()).collect()
     }
 
     /// Returns whether it takes back what Retake did, and not what an agent did.

@@ -71,7 +71,7 @@ pub(crate) fn split_into_parts(nets: &[NetChange], bonds: &[PathBond]) -> Vec<Ve
 
 /// Joins consecutive changes into one net change; changes in between that cancel out are ignored.
 pub(crate) fn join_consecutive(nets: Vec<NetChange>) -> Vec<NetChange> {
-    let mut result: Vec<NetChange> = Vec::new();
+    let mut result: Vec<NetChange> = Vec::with_capacity(nets.len());
     for net in nets {
         let continues = |last: &NetChange| {
             last.path == net.from && last.after == net.before && last.partly.is_none()

@@ -75,6 +75,8 @@ pub enum PlanReason {
     NotWritable(String),
     /// The content in the store is damaged.
     Damaged(String),
+    /// The operation was cancelled before it wrote a file.
+    Cancelled,
 }
 
 impl PlanReason {
@@ -109,6 +111,7 @@ impl PlanReason {
             Self::Displaced(_) => "displaced",
             Self::NotWritable(_) => "not_writable",
             Self::Damaged(_) => "damaged",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -178,6 +181,7 @@ impl fmt::Display for PlanReason {
             Self::Displaced(place) => write!(f, "changed just now, and is kept as {place}"),
             Self::NotWritable(why) => write!(f, "cannot be written: {why}"),
             Self::Damaged(why) => write!(f, "the stored content cannot be used: {why}"),
+            Self::Cancelled => f.write_str("the operation was cancelled"),
         }
     }
 }

@@ -61,8 +61,8 @@ impl Project {
         for path in paths {
             let of_path = ChangeFilter {
                 path: Some(path.clone()),
-                actor: Some(Actor::Agent),
-                status: Some(ChangeStatus::Pending),
+                actors: vec![Actor::Agent],
+                statuses: vec![ChangeStatus::Pending],
                 oldest_first: true,
                 ..ChangeFilter::default()
             };
@@ -108,5 +108,6 @@ fn status_row(changes: &[&Change]) -> Option<PendingPath> {
         last: last.id,
         added: sum(|lines| lines.added),
         removed: sum(|lines| lines.removed),
+        line: last.first_changed_line(),
     })
 }

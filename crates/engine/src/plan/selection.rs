@@ -142,9 +142,9 @@ impl Selection {
 
     fn filter(&self) -> ChangeFilter {
         ChangeFilter {
-            dialog: self.dialog.clone(),
-            agent: self.agent.clone(),
-            actor: Some(Actor::Agent),
+            dialogs: self.dialog.clone().into_iter().collect(),
+            agents: self.agent.clone().into_iter().collect(),
+            actors: vec![Actor::Agent],
             path: self.path.clone(),
             turn: self.message,
             call: self.call.clone(),

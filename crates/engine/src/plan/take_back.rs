@@ -6,12 +6,13 @@
 //! is taken back as a whole or left as a whole.
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId};
+use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, ProjectPath};
 use retake_store::{PathChangeRow, StatusMark, Store, StoreError};
 
-use crate::plan::draft::Draft;
+use crate::plan::draft::{Draft, DraftFile};
 use crate::plan::net_change::{NetChange, PathBond, join_consecutive, split_into_parts};
 use crate::plan::path_history::PathHistories;
 use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
@@ -105,39 +106,40 @@ fn take_back_with(
 ) -> Result<(), StoreError> {
     let TakeBackRequest { changes, bonds, status, options } = request;
     let mut taken = TakenChanges {
-        set: changes.iter().map(|change| (change.id, change.clone())).collect(),
+        set: changes.iter().map(|change| (change.id, Cow::Borrowed(change))).collect(),
         dialogs: changes.iter().filter_map(|change| change.dialog.as_ref()).collect(),
     };
     let oldest = taken.set.keys().next().copied().unwrap_or(ChangeId(0));
     let histories = PathHistories::since(store, oldest);
     // Each round only adds changes to the set, so this terminates.
     loop {
-        let nets: Vec<NetChange> = taken.set.values().map(net).collect();
+        let nets: Vec<NetChange> = taken.set.values().map(|change| net(change)).collect();
         let parts = try_parts(&histories, &nets, bonds, options)?;
         let more = changes_to_cascade(&histories, &taken.set, &parts, options.cascade)?;
         if more.is_empty() {
-            write_plan(&histories, plan, &parts, &taken, status)?;
+            write_plan(&histories, plan, parts, &taken, status)?;
             let asked: BTreeSet<_> = changes.iter().map(|change| change.id).collect();
             let written: BTreeSet<_> = plan.writes().flat_map(|file| &file.changes).collect();
             let is_extra = |id: &ChangeId| written.contains(id) && !asked.contains(id);
             plan.cascaded = taken.set.into_keys().filter(is_extra).collect();
             return Ok(());
         }
-        taken.set.extend(more.into_iter().map(|change| (change.id, change)));
+        taken.set.extend(more.into_iter().map(|change| (change.id, Cow::Owned(change))));
     }
 }
 
 /// The changes that are taken back.
 struct TakenChanges<'a> {
     /// The requested changes, and those that the cascade adds.
-    set: BTreeMap<ChangeId, Change>,
+    set: BTreeMap<ChangeId, Cow<'a, Change>>,
     /// The dialogs of the requested changes.
     dialogs: BTreeSet<&'a DialogId>,
 }
 
 /// One file, followed through moves, with the outcome in the draft.
-struct TakeBackPart<'s> {
-    draft: Draft<'s>,
+struct TakeBackPart {
+    /// The paths that the draft changed.
+    files: Vec<(ProjectPath, DraftFile)>,
     nets: Vec<NetChange>,
     result: Result<PlanReason, TakeBackObstacle>,
     /// The nets of which git took back what they did, as indices.
@@ -152,12 +154,12 @@ struct TakeBackObstacle {
     blockers: Vec<ChangeId>,
 }
 
-fn try_parts<'s>(
-    histories: &PathHistories<'s>,
+fn try_parts(
+    histories: &PathHistories<'_>,
     nets: &[NetChange],
     bonds: &[PathBond],
     options: TakeBackOptions,
-) -> Result<Vec<TakeBackPart<'s>>, StoreError> {
+) -> Result<Vec<TakeBackPart>, StoreError> {
     let set: BTreeSet<ChangeId> = nets.iter().flat_map(|net| net.changes.clone()).collect();
     let mut parts = Vec::new();
     let mut bonds = bonds.to_vec();
@@ -177,9 +179,10 @@ fn try_parts<'s>(
                     (Err(TakeBackObstacle { net, reason, blockers }), BTreeSet::new())
                 }
             };
-        parts.push(TakeBackPart { draft, nets, result, by_git });
+        // A draft of its own for each of very many parts would take ten times the memory.
+        parts.push(TakeBackPart { files: draft.into_changed(), nets, result, by_git });
     }
-    leave_blocked(&mut parts)?;
+    leave_blocked(histories.store, &mut parts)?;
     Ok(parts)
 }
 
@@ -271,17 +274,16 @@ fn succeeds_with(
 }
 
 /// Leaves parts whose path would be occupied by a folder or lie beneath a file after all parts.
-fn leave_blocked(parts: &mut [TakeBackPart<'_>]) -> Result<(), StoreError> {
+fn leave_blocked(store: &Store, parts: &mut [TakeBackPart]) -> Result<(), StoreError> {
     loop {
-        let mut all = None;
+        let mut all = Draft::new(store, false);
         for part in parts.iter().filter(|part| part.result.is_ok()) {
-            let draft = all.get_or_insert_with(|| part.draft.clone());
-            draft.overlay(&part.draft);
+            // Only whether a file is there matters.
+            part.files.iter().for_each(|(path, file)| all.put(path, file.side));
         }
-        let Some(all) = all else { return Ok(()) };
         let mut blocked = BTreeMap::new();
         for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.result.is_ok()) {
-            for (path, file) in part.draft.changed() {
+            for (path, file) in &part.files {
                 if file.side.is_absent() || !all.now(path)?.is_absent() {
                     continue;
                 }
@@ -304,8 +306,8 @@ fn leave_blocked(parts: &mut [TakeBackPart<'_>]) -> Result<(), StoreError> {
 /// Returns the blocking changes that the cascade policy adds to the set.
 fn changes_to_cascade(
     histories: &PathHistories<'_>,
-    set: &BTreeMap<ChangeId, Change>,
-    parts: &[TakeBackPart<'_>],
+    set: &BTreeMap<ChangeId, Cow<'_, Change>>,
+    parts: &[TakeBackPart],
     cascade: CascadePolicy,
 ) -> Result<Vec<Change>, StoreError> {
     if cascade == CascadePolicy::Leave {
@@ -328,19 +330,20 @@ fn changes_to_cascade(
 fn write_plan(
     histories: &PathHistories<'_>,
     plan: &mut Plan,
-    parts: &[TakeBackPart<'_>],
+    parts: Vec<TakeBackPart>,
     taken: &TakenChanges<'_>,
     status: ChangeStatus,
 ) -> Result<(), StoreError> {
     let first = plan.files.iter().map(|file| file.part + 1).max().unwrap_or(0);
-    for (number, part) in (first..).zip(parts) {
+    let record = Draft::new(histories.store, false);
+    for (number, mut part) in (first..).zip(parts) {
         let changes: Vec<ChangeId> = part.nets.iter().flat_map(|net| net.changes.clone()).collect();
         let files = match &part.result {
-            Ok(reason) => part_files(part, reason)?,
+            Ok(reason) => part_files(&record, &part.nets, std::mem::take(&mut part.files), reason)?,
             Err(obstacle) => {
                 let net = &part.nets[obstacle.net];
                 let path = if net.after.is_absent() { &net.from } else { &net.path };
-                let now = part.draft.now(path)?;
+                let now = record.now(path)?;
                 let mut file = PlannedFile::left(path.clone(), now, obstacle.reason.clone());
                 file.blockers.clone_from(&obstacle.blockers);
                 vec![file]
@@ -372,21 +375,24 @@ fn write_plan(
     Ok(())
 }
 
+/// The files that a part writes, or the one that is as it should be.
 fn part_files(
-    part: &TakeBackPart<'_>,
+    record: &Draft<'_>,
+    nets: &[NetChange],
+    drafted: Vec<(ProjectPath, DraftFile)>,
     reason: &PlanReason,
 ) -> Result<Vec<PlannedFile>, StoreError> {
     let mut files = Vec::new();
-    for (path, drafted) in part.draft.changed() {
-        let now = part.draft.now(path)?;
-        let mut file = PlannedFile::going(path.clone(), now, drafted.side, reason.clone());
-        file.content.clone_from(&drafted.content);
+    for (path, drafted) in drafted {
+        let now = record.now(&path)?;
+        let mut file = PlannedFile::going(path, now, drafted.side, reason.clone());
+        file.content = drafted.content;
         if file.action != FileAction::Leave {
             files.push(file);
         }
     }
-    if let (true, Some(net)) = (files.is_empty(), part.nets.last()) {
-        let now = part.draft.now(&net.path)?;
+    if let (true, Some(net)) = (files.is_empty(), nets.last()) {
+        let now = record.now(&net.path)?;
         // The combined result of the nets may be there already.
         let by_git = *reason == PlanReason::TakenBackByGit;
         let reason = if by_git { PlanReason::TakenBackByGit } else { PlanReason::Already };

@@ -1,13 +1,10 @@
 //! Agents' changes as editors know them: one file of one tool call (DM-1…DM-7).
 
-use std::collections::HashMap;
-
-use retake_model::{
-    Actor, Change, ChangeId, ChangeMethod, ChangeStatus, ChangeType, DialogId, Hunk,
-};
+use retake_model::{Actor, Change, ChangeMethod, ChangeStatus, ChangeType, DialogId, Hunk};
 use retake_store::{ChangeFilter, StoreError};
 
 use crate::project::Project;
+use crate::query::record_name::RecordNames;
 use crate::tool::{ToolKind, kind_of};
 
 /// One file's change by one tool call, under its unique name.
@@ -23,8 +20,8 @@ impl Project {
     /// Returns the changes of a dialog's agents, the oldest first.
     pub fn file_records(&self, dialog: &DialogId) -> Result<Vec<FileRecord>, StoreError> {
         let filter = ChangeFilter {
-            dialog: Some(dialog.clone()),
-            actor: Some(Actor::Agent),
+            dialogs: vec![dialog.clone()],
+            actors: vec![Actor::Agent],
             oldest_first: true,
             ..ChangeFilter::default()
         };
@@ -35,27 +32,6 @@ impl Project {
         }
         let record = |change: Change| FileRecord { tool_call_id: names.name_of(&change), change };
         Ok(changes.into_iter().map(record).collect())
-    }
-}
-
-impl Project {
-    /// The unique name of the record of a change by an agent (DM-3); none if it is not one's.
-    pub fn tool_call_id(&self, change: &Change) -> Result<Option<String>, StoreError> {
-        let Some(dialog) = change.dialog.clone().filter(|_| change.actor == Actor::Agent) else {
-            return Ok(None);
-        };
-        let filter = ChangeFilter {
-            dialog: Some(dialog),
-            actor: Some(Actor::Agent),
-            call: change.call.clone(),
-            oldest_first: true,
-            ..ChangeFilter::default()
-        };
-        let mut names = RecordNames::default();
-        if change.call.is_some() {
-            self.changes(&filter)?.iter().for_each(|change| names.count_change(change));
-        }
-        Ok(Some(names.name_of(change)))
     }
 }
 
@@ -129,48 +105,4 @@ fn canonical_tool_name(tool: &str) -> String {
         ToolKind::Shell => "Bash".to_owned(),
         ToolKind::Other => tool.to_owned(),
     }
-}
-
-/// The unique names of records (DM-3).
-#[derive(Default)]
-pub(crate) struct RecordNames {
-    /// How many changes each call made.
-    counts: HashMap<(String, String), u64>,
-    /// Each change's number among those of its call.
-    ordinals: HashMap<ChangeId, u64>,
-    reconciled: u64,
-}
-
-impl RecordNames {
-    pub(crate) fn count_change(&mut self, change: &Change) {
-        let count = match (call_key(change), change.method) {
-            (_, ChangeMethod::Reconcile) => &mut self.reconciled,
-            (Some(key), _) => self.counts.entry(key).or_default(),
-            (None, _) => return,
-        };
-        self.ordinals.insert(change.id, *count);
-        *count += 1;
-    }
-
-    pub(crate) fn name_of(&self, change: &Change) -> String {
-        let ordinal = self.ordinals.get(&change.id).copied().unwrap_or(0);
-        match (call_key(change), change.method) {
-            (_, ChangeMethod::Reconcile) => {
-                let dialog = change.dialog.as_ref().map_or("unknown", |id| id.0.as_str());
-                let start: String = dialog.chars().take(8).collect();
-                format!("reconcile-{start}-{ordinal}")
-            }
-            (Some(key), _) => match self.counts.get(&key) {
-                Some(1) => key.1,
-                _ => format!("{}:{ordinal}", key.1),
-            },
-            // Several calls can have made it.
-            (None, _) => format!("shared-{}", change.id),
-        }
-    }
-}
-
-fn call_key(change: &Change) -> Option<(String, String)> {
-    let [only] = change.candidates.as_slice() else { return None };
-    Some((only.dialog.0.clone(), only.call.0.clone()))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use retake_model::Millis;
-use retake_store::{Store, StoreAccess, StoreError};
+use retake_store::{KindActivity, Store, StoreAccess, StoreError};
 
 use crate::retake::Retake;
 
@@ -22,13 +22,13 @@ impl Retake {
         let mut activity = AgentActivity::default();
         for project in self.home.projects()? {
             let folder = self.home.project_folder(&project.id);
-            let dialogs = Store::open(&folder, StoreAccess::Read).and_then(|store| store.dialogs());
-            match dialogs {
-                Ok(dialogs) => {
-                    for dialog in dialogs {
-                        let Some(kind) = dialog.kind else { continue };
-                        let newest = activity.kinds.entry(kind).or_insert(dialog.last_at);
-                        *newest = dialog.last_at.max(*newest);
+            let found =
+                Store::open(&folder, StoreAccess::Read).and_then(|store| store.activity_by_kind());
+            match found {
+                Ok(found) => {
+                    for KindActivity { kind, last_at } in found {
+                        let newest = activity.kinds.entry(kind).or_insert(last_at);
+                        *newest = last_at.max(*newest);
                     }
                 }
                 Err(error) => activity.problems.push((project.root, error)),

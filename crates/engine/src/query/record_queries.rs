@@ -3,15 +3,41 @@
 
 use std::io::Write;
 
-use retake_store::{DialogAgent, EventPage, JournalEvent, StoreError, UserMessage};
+use retake_store::{
+    CallPage, CallRecord, ChangeFilter, ChangeTotals, Dialog, DialogAgent, EventPage, JournalEvent,
+    StoreError, TurnRecord, UserMessage,
+};
 
-use crate::model::{CallId, Checkpoint, DialogId, Millis, ObjectId, Operation, WorkSession};
+use crate::model::{
+    AgentId, CallId, Change, Checkpoint, DialogId, MAIN_AGENT, Millis, ObjectId, Operation,
+    WorkSession,
+};
 use crate::project::Project;
+
+/// Changes as they were at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangePage {
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// The newest place in the project's order.
+    pub last_seq: u64,
+    /// The sums over all changes that fit, on whichever page they are.
+    pub totals: Option<ChangeTotals>,
+}
 
 impl Project {
     /// Returns the agents of a dialog.
     pub fn agents(&self, dialog: &DialogId) -> Result<Vec<DialogAgent>, StoreError> {
         self.store().agents(dialog)
+    }
+
+    /// Returns the product of a dialog's agent; of its main agent if none is named.
+    pub fn agent_kind(
+        &self,
+        dialog: &DialogId,
+        agent: Option<&AgentId>,
+    ) -> Result<Option<String>, StoreError> {
+        self.store().agent_kind(dialog, agent)
     }
 
     /// Returns the dialog whose id is this text, else those whose id begins with it, at most two.
@@ -42,6 +68,65 @@ impl Project {
         turn: u64,
     ) -> Result<Option<UserMessage>, StoreError> {
         self.store().message_of_turn(dialog, turn)
+    }
+
+    /// Returns at most `limit` turns of a dialog with numbers below `before`, newest first.
+    pub fn turns(
+        &self,
+        dialog: &Dialog,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<TurnRecord>, StoreError> {
+        let _snapshot = self.store().snapshot()?;
+        self.store().turns(dialog, before, limit)
+    }
+
+    /// Returns one turn of a dialog.
+    pub fn turn(&self, dialog: &Dialog, number: u64) -> Result<Option<TurnRecord>, StoreError> {
+        let _snapshot = self.store().snapshot()?;
+        self.store().turn(dialog, number)
+    }
+
+    /// Returns calls of a dialog, oldest first.
+    pub fn call_records(
+        &self,
+        dialog: &DialogId,
+        page: &CallPage,
+    ) -> Result<Vec<CallRecord>, StoreError> {
+        self.store().call_records(dialog, page)
+    }
+
+    /// Returns the newest call of a dialog with this id.
+    pub fn call_record(
+        &self,
+        dialog: &DialogId,
+        call: &CallId,
+    ) -> Result<Option<CallRecord>, StoreError> {
+        self.store().call_record(dialog, call)
+    }
+
+    /// Returns the agent's text in the message that carried a call.
+    pub fn agent_text_for_call(&self, call: &CallRecord) -> Result<Option<String>, StoreError> {
+        let Some(index) = call.message_index else { return Ok(None) };
+        let agent = Some(&call.agent).filter(|agent| agent.0 != MAIN_AGENT);
+        self.store().assistant_text(&call.dialog, agent, index)
+    }
+
+    /// Returns a page of changes as they were at one moment, with sums over all pages if wanted.
+    /// After `max_hunks` hunks, changes come without theirs.
+    pub fn change_page(
+        &self,
+        filter: &ChangeFilter,
+        with_totals: bool,
+        max_hunks: usize,
+    ) -> Result<ChangePage, StoreError> {
+        let store = self.store();
+        let _snapshot = store.snapshot()?;
+        Ok(ChangePage {
+            changes: self.changes_with_few_hunks(filter, max_hunks)?,
+            last_seq: store.last_seq()?,
+            totals: with_totals.then(|| store.change_totals(filter)).transpose()?,
+        })
     }
 
     /// Returns true if the dialog has a call with this id.

@@ -31,16 +31,24 @@ const DATA_SUFFIXES: [&str; 9] =
 const SECRET_DATA_STEMS: [&str; 5] =
     ["credential", "credentials", "secret", "secrets", "service-account"];
 
+/// Last words of names of samples.
+const SAMPLE_WORDS: [&str; 4] = ["example", "sample", "template", "dist"];
+
 /// Returns whether a file of this name usually holds secrets.
 pub fn usually_holds_secrets(path: &ProjectPath) -> bool {
     let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
-    let is_sample =
-        ["example", "sample", "template", "dist"].iter().any(|word| name.ends_with(word));
+    let is_sample = is_sample(path);
     let is_data = DATA_SUFFIXES.iter().filter_map(|ending| name.strip_suffix(ending));
     (name.starts_with(".env.") && !is_sample)
         || SECRET_FILE_NAMES.contains(&name.as_str())
         || SECRET_SUFFIXES.iter().any(|ending| name.ends_with(ending))
         || is_data.into_iter().any(|stem| SECRET_DATA_STEMS.contains(&stem))
+}
+
+/// Returns whether the name says that a file only shows what another one should hold.
+pub(super) fn is_sample(path: &ProjectPath) -> bool {
+    let name = path.file_name().to_ascii_lowercase();
+    SAMPLE_WORDS.iter().any(|word| name.ends_with(word.as_bytes()))
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
 //! Reads the record: changes, their authors, contents and diffs.
 
-use std::collections::HashMap;
-
 use retake_model::{
-    AgentId, Change, ChangeId, DialogId, Gap, MAIN_AGENT, Millis, ObjectId, Operation, PathState,
-    ProjectPath,
+    AgentId, Change, ChangeId, DialogId, Gap, MAIN_AGENT, Millis, ObjectId, Operation, OperationId,
+    PathState, ProjectPath,
 };
 use retake_store::{
     ChangeFilter, Dialog, DialogAgent, PendingPath, Spool, StoreError, UserMessage, build_tree,
 };
 
 use crate::content::diff::{DiffLine, MAX_DIFF_BYTES, is_binary, is_too_large, unified_diff};
+use crate::content::line_rules::DiffOptions;
 use crate::plan::PlannedFile;
 use crate::project::Project;
 
@@ -123,6 +122,26 @@ impl Project {
         self.store().changes(filter)
     }
 
+    /// The same; once there are `max_hunks` hunks, changes come without theirs, since a long list
+    /// would hold more than memory should.
+    pub fn changes_with_few_hunks(
+        &self,
+        filter: &ChangeFilter,
+        max_hunks: usize,
+    ) -> Result<Vec<Change>, StoreError> {
+        let (mut changes, mut hunks) = (Vec::new(), 0);
+        self.store().for_each_change(filter, &mut |mut change| {
+            if let Some(lines) = &mut change.lines {
+                hunks += lines.hunks.len();
+                if hunks > max_hunks {
+                    lines.hunks = Vec::new();
+                }
+            }
+            changes.push(change);
+        })?;
+        Ok(changes)
+    }
+
     /// One change.
     pub fn change(&self, id: ChangeId) -> Result<Option<Change>, StoreError> {
         self.store().change(id)
@@ -173,33 +192,6 @@ impl Project {
         self.diff_sides(old_path, change.path.clone(), change.before, change.after)
     }
 
-    /// The difference that several changes made, file by file.
-    ///
-    /// `changes` are oldest first. Where something else changed a file in between, its changes
-    /// before and after that are shown apart, so that no actor's lines appear as another's. A file
-    /// that ends as it began is left out; one that was created and then renamed was created there.
-    pub fn net_diff(&self, changes: &[Change]) -> Result<Vec<FileDiff>, StoreError> {
-        let mut nets: Vec<NetFileChange> = Vec::new();
-        let mut newest = HashMap::new();
-        for change in changes {
-            let from = change.old_path.as_ref().unwrap_or(&change.path);
-            let continues = |&at: &usize| nets[at].after == change.before;
-            let at = newest.remove(from).filter(continues).unwrap_or_else(|| {
-                nets.push(NetFileChange::starting(from, change.before));
-                nets.len() - 1
-            });
-            nets[at].path = change.path.clone();
-            nets[at].after = change.after;
-            newest.insert(change.path.clone(), at);
-        }
-        let mut diffs = Vec::new();
-        for net in nets.into_iter().filter_map(NetFileChange::normalised) {
-            diffs.push(self.diff_sides(net.old_path, net.path, net.before, net.after)?);
-        }
-        diffs.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(diffs)
-    }
-
     /// The id of the tree of everything that is tracked: what `git write-tree` would print.
     pub fn tree_id(&self) -> Result<ObjectId, StoreError> {
         let files: Vec<_> = self
@@ -211,6 +203,11 @@ impl Project {
             })
             .collect();
         build_tree(&files, &mut |_| Ok(()))
+    }
+
+    /// One operation.
+    pub fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        self.store().operation(id)
     }
 
     /// The operations, newest first.
@@ -239,26 +236,75 @@ impl Project {
         Ok(FileDiff { old_path: path.clone(), path, before: file.now, after: file.then, body })
     }
 
+    /// Reads both contents of a difference; those that are too large to compare are not read.
+    pub fn diff_contents(
+        &self,
+        before: &PathState,
+        after: &PathState,
+    ) -> Result<DiffContents, StoreError> {
+        self.side_contents(DiffSide::stored(before), DiffSide::stored(after))
+    }
+
     fn diff_body(&self, before: DiffSide<'_>, after: DiffSide<'_>) -> Result<DiffBody, StoreError> {
+        Ok(self.side_contents(before, after)?.compare(&DiffOptions::default()))
+    }
+
+    fn side_contents(
+        &self,
+        before: DiffSide<'_>,
+        after: DiffSide<'_>,
+    ) -> Result<DiffContents, StoreError> {
         let states = [before.state, after.state];
         if states.iter().any(|state| matches!(state, PathState::Unknown)) {
-            return Ok(DiffBody::NotCaptured);
+            return Ok(DiffContents::NotCaptured);
         }
         let size = |state: &&PathState| state.known().map_or(0, |state| state.size);
         if states.iter().any(|state| size(state) > MAX_DIFF_BYTES) {
-            return Ok(DiffBody::TooLarge);
+            return Ok(DiffContents::TooLarge);
         }
         let content = |side: DiffSide<'_>| match side.content {
             Some(bytes) => Ok(bytes.to_vec()),
             None => self.content(side.state).map(Option::unwrap_or_default),
         };
-        Ok(DiffBody::between(&content(before)?, &content(after)?))
+        Ok(DiffContents::Both { before: content(before)?, after: content(after)? })
+    }
+}
+
+/// Both contents of a difference, or why they are not compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiffContents {
+    /// The contents; that of a side without a file is empty.
+    Both {
+        /// The content before.
+        before: Vec<u8>,
+        /// The content after.
+        after: Vec<u8>,
+    },
+    /// One side is too large to be read.
+    TooLarge,
+    /// One side was not captured.
+    NotCaptured,
+}
+
+impl DiffContents {
+    /// Returns the difference between the contents.
+    pub fn compare(&self, options: &DiffOptions) -> DiffBody {
+        match self {
+            Self::Both { before, after } => DiffBody::compare(before, after, options),
+            Self::TooLarge => DiffBody::TooLarge,
+            Self::NotCaptured => DiffBody::NotCaptured,
+        }
     }
 }
 
 impl DiffBody {
-    /// Returns the difference between two contents.
+    /// Returns the difference between two contents, compared as git does.
     pub fn between(before: &[u8], after: &[u8]) -> Self {
+        Self::compare(before, after, &DiffOptions::default())
+    }
+
+    /// Returns the difference between two contents.
+    pub fn compare(before: &[u8], after: &[u8], options: &DiffOptions) -> Self {
         if [before, after].iter().any(|bytes| bytes.len() as u64 > MAX_DIFF_BYTES) {
             return Self::TooLarge;
         }
@@ -268,29 +314,6 @@ impl DiffBody {
         if is_too_large(before) || is_too_large(after) {
             return Self::TooLarge;
         }
-        Self::Lines(unified_diff(before, after))
-    }
-}
-
-struct NetFileChange {
-    old_path: ProjectPath,
-    path: ProjectPath,
-    before: PathState,
-    after: PathState,
-}
-
-impl NetFileChange {
-    fn starting(path: &ProjectPath, before: PathState) -> Self {
-        Self { old_path: path.clone(), path: path.clone(), before, after: before }
-    }
-
-    fn normalised(mut self) -> Option<Self> {
-        match (self.before.is_absent(), self.after.is_absent()) {
-            (true, true) => return None,
-            (true, false) => self.old_path = self.path.clone(),
-            (false, true) => self.path = self.old_path.clone(),
-            (false, false) => {}
-        }
-        (self.before != self.after || self.old_path != self.path).then_some(self)
+        Self::Lines(unified_diff(before, after, options))
     }
 }

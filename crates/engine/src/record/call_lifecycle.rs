@@ -4,7 +4,7 @@
 //! and with any event that says that a call, a task or a subagent is over.
 
 use retake_model::{CallId, Event, MAIN_AGENT, Stamp};
-use retake_store::{BackgroundActivity, Batch, Call, CallState, StoreError};
+use retake_store::{BackgroundActivity, Batch, Call, CallEnd, CallState, StoreError};
 
 /// Closes the windows of the agent whose turn ends; of the whole dialog if it is the main agent.
 pub(crate) fn end_turn(
@@ -23,7 +23,7 @@ pub(crate) fn end_turn(
     };
     for call in batch.live_calls()?.iter().filter(|call| is_ours(call)) {
         if call.state == CallState::Open {
-            batch.close_call(call.row, CallState::Abandoned, None, stamp.seq, stamp.at)?;
+            batch.close_call(call.row, CallEnd::unreported(CallState::Abandoned), stamp)?;
         }
         let activity = match call.background {
             BackgroundActivity::Running if is_listed(call, background) => {
@@ -80,7 +80,7 @@ pub(crate) fn close_open_calls(
         call.state == CallState::Open && call.dialog == event.dialog && calls.contains(&call.call)
     };
     for call in batch.live_calls()?.iter().filter(|call| is_one(call)) {
-        batch.close_call(call.row, CallState::Abandoned, None, stamp.seq, stamp.at)?;
+        batch.close_call(call.row, CallEnd::unreported(CallState::Abandoned), stamp)?;
     }
     Ok(())
 }
@@ -98,7 +98,7 @@ pub(crate) fn close_task_call(
     };
     for call in batch.live_calls()?.iter().filter(|call| is_it(call)) {
         if call.state == CallState::Open {
-            batch.close_call(call.row, CallState::Abandoned, None, stamp.seq, stamp.at)?;
+            batch.close_call(call.row, CallEnd::unreported(CallState::Abandoned), stamp)?;
         }
         batch.set_background_activity(call.row, BackgroundActivity::None)?;
     }

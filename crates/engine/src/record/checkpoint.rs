@@ -132,8 +132,8 @@ fn checkpoint_after_edits(
 ) -> Result<Option<Checkpoint>, StoreError> {
     let since = batch.checkpoint(&session.tip)?.map_or(0, |checkpoint| checkpoint.seq);
     let edits = batch.changes(&ChangeFilter {
-        dialog: Some(session.dialog.clone()),
-        actor: Some(Actor::Agent),
+        dialogs: vec![session.dialog.clone()],
+        actors: vec![Actor::Agent],
         after: Some(since),
         ..ChangeFilter::default()
     })?;

@@ -1,8 +1,11 @@
 //! Rows that an event causes: its dialog, agent and call before the changes, the event itself and its
 //! effect on turns and calls after them.
 
-use retake_model::{AgentId, EventKind, ObjectId, Stamp};
-use retake_store::{BackgroundActivity, Batch, CallState, NewCall, StoreError};
+use retake_model::{AgentId, Event, EventKind, ObjectId, Stamp};
+use retake_store::{
+    BackgroundActivity, Batch, CallEnd, CallOrigin, CallState, NewCall, ShortArguments, StoreError,
+};
+use serde_json::Value;
 
 use crate::calls::call_id;
 use crate::calls::interpret::{EventEffect, InterpretedEvent};
@@ -16,6 +19,8 @@ use crate::scan::rows::CallRowMap;
 
 /// Maximum characters of a message that become a dialog's title.
 pub(crate) const MAX_TITLE_CHARS: usize = 80;
+/// Maximum bytes of a model's name that are stored.
+const MAX_MODEL_BYTES: usize = 256;
 /// Maximum bytes of a command that are stored.
 const MAX_COMMAND_BYTES: usize = 4096;
 
@@ -58,10 +63,26 @@ pub(crate) fn ensure_event_rows(
         command,
         message_index: event.message_index,
         turn: live.call.turn,
+        model: model_of(event),
+        arguments: &ShortArguments::new(call_arguments(&event.what)),
+        process: live.call.process.as_ref(),
     };
     rows.insert(row, batch.begin_call(&call, at)?);
     // A subagent may outlive the turn.
     if event.subagent().is_some() { Ok(()) } else { batch.open_turn(&event.dialog) }
+}
+
+/// The model of an event, as far as it is stored.
+fn model_of(event: &Event) -> Option<&str> {
+    event.model.as_deref().map(|model| truncate_bytes(model, MAX_MODEL_BYTES))
+}
+
+/// The arguments of the call that an event begins, or ends without a begin.
+fn call_arguments(what: &EventKind) -> &Value {
+    match what {
+        EventKind::ToolBegin { input, .. } | EventKind::ToolEnd { input, .. } => input,
+        _ => &Value::Null,
+    }
 }
 
 /// The agent that acts; `None` if the event is about the dialog as a whole.
@@ -98,7 +119,8 @@ pub(crate) fn record_event_effect(
         Err(StoreError::Row(_)) => None,
         session => session?.map(|session| session.number),
     };
-    let context = JournalContext { stamp, checkpoint: place.checkpoint, session };
+    let said_by = interpreted.submission.origin.said_by.clone();
+    let context = JournalContext { stamp, checkpoint: place.checkpoint, session, said_by };
     batch.put_event(&journal_entry(event, acting_agent(interpreted, place.calls), &context))?;
     batch.set_dialog_seq(&event.dialog, stamp.seq)?;
     match (&event.what, effect) {
@@ -112,9 +134,8 @@ pub(crate) fn record_event_effect(
         (EventKind::ToolsOver { calls }, _) => close_open_calls(batch, event, calls, stamp)?,
         (EventKind::TaskEnd { task }, _) => close_task_call(batch, event, task, stamp)?,
         (EventKind::AssistantMessage { calls, .. }, _) => {
-            if let Some(index) = event.message_index {
-                call_id::link_calls_to_message(batch, &event.dialog, calls, index)?;
-            }
+            let origin = CallOrigin { message_index: event.message_index, model: model_of(event) };
+            call_id::link_calls_to_message(batch, &event.dialog, calls, origin)?;
         }
         // Calls that were open at the dialog's last event: its agent has left them.
         (EventKind::DialogStart { .. }, _) => end_turn(batch, event, &[], stamp)?,
@@ -153,12 +174,19 @@ fn record_call_end(
     temporary_row: i64,
 ) -> Result<(), StoreError> {
     let event = &interpreted.submission.event;
-    let EventKind::ToolEnd { ok, background, task, .. } = &event.what else { return Ok(()) };
+    let EventKind::ToolEnd { ok, exit_code, background, task, .. } = &event.what else {
+        return Ok(());
+    };
     let row = place.row(temporary_row);
     if matches!(interpreted.effect, EventEffect::EndsUnbegun(_)) {
         batch.set_call_seq(row, place.seq)?;
     }
-    batch.close_call(row, CallState::Ended, *ok, place.seq, interpreted.submission.at)?;
+    let end = CallEnd { state: CallState::Ended, ok: *ok, exit_code: *exit_code };
+    let stamp = Stamp { seq: place.seq, at: interpreted.submission.at };
+    batch.close_call(row, end, stamp)?;
+    if let Some(model) = model_of(event) {
+        batch.set_call_model(row, model)?;
+    }
     let live = place.calls.get(temporary_row);
     if *background || live.is_some_and(LiveCall::goes_to_background) {
         batch.set_background_activity(row, BackgroundActivity::Running)?;

@@ -6,6 +6,7 @@
 //! holder of the lock.
 
 mod call_lifecycle;
+mod caller_guard;
 pub(crate) mod checkpoint;
 pub(crate) mod event_rows;
 mod notices;
@@ -13,16 +14,18 @@ mod recording;
 pub(crate) mod relay;
 pub(crate) mod spool;
 pub(crate) mod submit;
+mod title;
 pub(crate) mod transcript;
 
 use retake_model::{CallId, Change, DialogId, Millis, ObjectId};
-use retake_store::{CallState, FileLock, StoreError};
+use retake_store::{AgentCall, CallState, FileLock, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::live_calls::LiveCalls;
 use crate::error::RecordError;
 use crate::freshness::{StaleContext, StaleReaction};
 use crate::project::Project;
+use crate::record::caller_guard::CallerGuard;
 use crate::record::recording::Recording;
 use crate::record::relay::EventRelay;
 use crate::scan::context::ScanContext;
@@ -63,6 +66,11 @@ impl Project {
         Ok(known.is_some_and(|call| call.state == CallState::Open))
     }
 
+    /// The agents of the calls that can still do something, according to the record.
+    pub fn agent_calls(&self) -> Result<Vec<AgentCall>, StoreError> {
+        self.store().agent_calls()
+    }
+
     /// Acquires the project's lock for a command, which waits longer than an event.
     pub(crate) fn acquire_lock(&self) -> Result<FileLock, RecordError> {
         self.check_writable()?;
@@ -81,6 +89,7 @@ impl Project {
         if submissions.is_empty() {
             return Ok(Vec::new());
         }
+        let _caller = CallerGuard::for_submissions(self, &submissions);
         let mut batch = self.store().batch()?;
         let mut calls = LiveCalls::load(self, &batch, at)?;
         let mut recording = Recording::interpret(self, &batch, &mut calls, submissions)?;

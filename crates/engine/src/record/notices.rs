@@ -1,7 +1,10 @@
 //! Notices in the reply to an event, beside those about the event itself.
+//!
+//! A reply may reach a model: names are quoted.
 
 use std::collections::HashSet;
 
+use retake_model::foreign_text::{escape, quote_name};
 use retake_model::{Gap, Operation, ProjectPath};
 use retake_store::{Batch, StoreError};
 
@@ -23,10 +26,11 @@ pub(super) fn ignored_files_notice(
     let is_left_out =
         |path: &&ProjectPath| !observation.changes.iter().any(|seen| seen.path.is_beneath(path));
     let made: Vec<_> = observation.new_ignored.iter().filter(is_left_out).collect();
-    let names: Vec<_> = made.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    let names: Vec<_> =
+        made.iter().take(MAX_NAMED).map(|path| quote_name(path.as_bytes())).collect();
     let more = made.len().saturating_sub(MAX_NAMED);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let (command, names) = (call.describe(), names.join(", "));
+    let (command, names) = (escape(call.describe()), names.join(", "));
     let message = format!("ignored, so not recorded, although `{command}` made it: {names}{rest}");
     (!made.is_empty()).then(|| Notice::new(NoticeCode::Ignored, message))
 }
@@ -34,7 +38,7 @@ pub(super) fn ignored_files_notice(
 /// Until it is finished or taken back nothing else can be undone, so each reply has the notice.
 pub(super) fn interrupted_notice(batch: &Batch<'_>) -> Result<Option<Notice>, StoreError> {
     let notice = |operation: Operation| {
-        let Operation { id, title, .. } = operation;
+        let (id, title) = (operation.id, escape(&operation.title));
         let message = format!("operation {id} ({title}) was interrupted; see `retake recover`");
         Notice::new(NoticeCode::Interrupted, message)
     };
@@ -55,8 +59,8 @@ pub(super) fn new_gap_notices(
     let is_new = |gap: &&Gap| !known.contains(&(&gap.path, gap.reason));
     let new: Vec<_> = observation.gaps.iter().filter(is_new).collect();
     let text = |gap: &&Gap| {
-        let (path, reason) = (&gap.path, gap.reason.as_str());
-        format!("{path} is not protected ({reason}): {}", gap.detail)
+        let (path, reason) = (quote_name(gap.path.as_bytes()), gap.reason.as_str());
+        format!("{path} is not protected ({reason}): {}", escape(&gap.detail))
     };
     let more = new.len().saturating_sub(MAX_NAMED);
     let rest = format!("{more} more are not protected; see `retake status`");

@@ -1,7 +1,7 @@
 //! The events of one transaction, from their interpretation to their outcomes.
 
-use retake_model::{Change, Millis};
-use retake_store::{Batch, CallState, StoreError};
+use retake_model::{Change, Millis, Stamp};
+use retake_store::{Batch, CallEnd, CallState, StoreError};
 
 use crate::calls::call_id::assign_call_id;
 use crate::calls::interpret::{EventEffect, InterpretedEvent, Interpreter};
@@ -108,7 +108,11 @@ impl<'p> Recording<'p> {
                 && outcome.reaction() == Some(StaleReaction::Deny)
             {
                 // The call does not happen, so no later change is its work.
-                batch.close_call(place.row(row), CallState::Denied, None, seq, at)?;
+                batch.close_call(
+                    place.row(row),
+                    CallEnd::unreported(CallState::Denied),
+                    Stamp { seq, at },
+                )?;
             }
             batch.record_key(&event.submission.key, at)?;
             let (name, dialog) = (event.submission.event.name(), &event.submission.event.dialog.0);

@@ -45,9 +45,13 @@ struct CallArguments {
 impl Project {
     /// The other projects that an event concerns: those around this one, those that its call names
     /// a path of or works in, and, if its call may change anything, those in this one. What is no
-    /// call concerns those in this one in which its dialog was at work.
-    pub(crate) fn relay_for(&self, event: &Event) -> Result<Option<EventRelay>, StoreError> {
-        let others = self.neighbours();
+    /// call concerns those in this one in which its dialog was at work. `others` are all of them:
+    /// they are read from the home once for several events.
+    pub(crate) fn relay_for(
+        &self,
+        event: &Event,
+        others: &[NeighbourProject],
+    ) -> Result<Option<EventRelay>, StoreError> {
         if others.is_empty() {
             return Ok(None);
         }
@@ -59,10 +63,10 @@ impl Project {
             let is_concerned = root.starts_with(&other.root)
                 || match &call {
                     Some(call) => self.may_reach(call, cwd.as_deref(), &other.root),
-                    None => other.root.starts_with(root) && has_dialog(&other, &event.dialog),
+                    None => other.root.starts_with(root) && has_dialog(other, &event.dialog),
                 };
             if is_concerned {
-                to.push(other);
+                to.push(other.clone());
             }
         }
         Ok((!to.is_empty()).then_some(EventRelay { to, cwd }))

@@ -41,6 +41,11 @@ impl SpoolWriter {
     pub fn push(&self, key: &str, event: &Event, at: Millis) -> Result<(), StoreError> {
         self.spool.push(key, event, at)
     }
+
+    /// Spools a submission durably, with where it comes from.
+    pub fn push_submission(&self, submission: &Submission) -> Result<(), StoreError> {
+        self.spool.push_entry(&submission.to_spool_entry())
+    }
 }
 
 impl Project {
@@ -60,7 +65,7 @@ impl Project {
         submission: &Submission,
         why: &str,
     ) -> Result<RecordOutcome, RecordError> {
-        self.spool().push(&submission.key, &submission.event, submission.at)?;
+        self.spool().push_entry(&submission.to_spool_entry())?;
         tracing::warn!(event = submission.event.name(), why, "an event is kept for later");
         let message = format!("the event is kept and will be taken in later: {why}");
         let notices = vec![Notice::new(NoticeCode::Spooled, message)];

@@ -50,8 +50,9 @@ impl Project {
         submissions: &[Submission],
     ) -> Vec<Result<RecordOutcome, RecordError>> {
         // Before recording: the call that an event ends is still open then.
-        let relays: Vec<_> =
-            submissions.iter().map(|submission| self.relay_for(&submission.event)).collect();
+        let others = self.neighbours();
+        let relay = |submission: &Submission| self.relay_for(&submission.event, &others);
+        let relays: Vec<_> = submissions.iter().map(relay).collect();
         let mut results = self.submit_here(submissions);
         for (result, relay) in results.iter_mut().zip(relays) {
             if let (Ok(recorded), Ok(relay)) = (result, relay) {

@@ -30,7 +30,8 @@ pub(crate) fn record_file_step(
     at: Millis,
 ) -> Result<Change, StoreError> {
     let FileStep { path, old_path, after, stat, .. } = step;
-    let change = new_change(ChangeId(batch.next_seq()), step, by, at);
+    let mut change = new_change(ChangeId(batch.next_seq()), step, by, at);
+    change.said_by = Some(batch.caller());
     batch.put_change(&NewChange { change: &change, calls: &by.calls })?;
     if let Some(old_path) = old_path {
         batch.remove_manifest(old_path)?;
@@ -57,6 +58,7 @@ fn new_change(id: ChangeId, step: FileStep<'_>, by: &Attribution, at: Millis) ->
         kind: None,
         call: None,
         tool: None,
+        model: None,
         candidates: Vec::new(),
         path: step.path.clone(),
         old_path: step.old_path.cloned(),
@@ -71,6 +73,7 @@ fn new_change(id: ChangeId, step: FileStep<'_>, by: &Attribution, at: Millis) ->
         message_index: None,
         approved: None,
         made_by: by.made_by,
+        said_by: None,
     }
 }
 
@@ -85,5 +88,6 @@ pub(crate) fn record_change_event(batch: &Batch<'_>, change: &Change) -> Result<
         call: change.call.clone(),
         change: Some(change.id),
         body: json!({}),
+        said_by: None,
     })
 }

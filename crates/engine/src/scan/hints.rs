@@ -238,6 +238,15 @@ impl Project {
         throttle.map(|throttle| throttle.deferred_paths(at)).unwrap_or_default()
     }
 
+    /// Returns those of the deferred paths that wait for their minute, and not for a call's end.
+    pub(crate) fn throttled_paths(&self, deferred: &[ProjectPath], at: Millis) -> Vec<ProjectPath> {
+        if deferred.is_empty() {
+            return Vec::new();
+        }
+        let throttled = self.deferred_paths(at);
+        deferred.iter().filter(|path| throttled.contains(path)).cloned().collect()
+    }
+
     /// Called after a scan is committed: consumes its hint, and keeps its state for the next.
     pub(crate) fn consume_hint(
         &self,

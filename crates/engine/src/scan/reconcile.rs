@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use retake_model::{GapReason, JournalKind, Millis, ProjectPath};
-use retake_store::{Batch, CallState, ChangeFilter, FileLock, StoreError};
+use retake_model::{GapReason, JournalKind, Millis, ProjectPath, Stamp};
+use retake_store::{Batch, CallEnd, CallState, ChangeFilter, FileLock, StoreError};
 use serde_json::json;
 
 use crate::attribution::rules::OwnershipLimit;
@@ -71,7 +71,11 @@ impl Project {
         let scan = self.refresh_into(&mut batch, &mut context, start, &mut |_, _| {})?;
         for live in &lost {
             let seq = batch.next_seq();
-            batch.close_call(live.call.row, CallState::Abandoned, None, seq, at)?;
+            batch.close_call(
+                live.call.row,
+                CallEnd::unreported(CallState::Abandoned),
+                Stamp { seq, at },
+            )?;
         }
         let counts =
             ReconcileCounts { baseline: scan.observation.baseline.len(), closed_calls: lost.len() };

@@ -64,12 +64,16 @@ pub struct RefreshOutcome {
     pub postponed: bool,
     /// Time at which a deferred version is due; see [`Project::refresh_in_background`].
     pub due: Option<Millis>,
+    /// Paths whose newest version this scan saw and deferred.
+    #[serde(default)]
+    pub deferred: Vec<ProjectPath>,
 }
 
 impl RefreshOutcome {
     fn new(changes: Vec<Change>, observation: &Observation, due: Option<Millis>) -> Self {
         let summary = &observation.ignored_summary;
         Self {
+            deferred: Vec::new(),
             changes,
             ignored: summary.ignored.clone(),
             ignored_count: summary.ignored_count,
@@ -333,7 +337,10 @@ impl Project {
         start: ScanStart,
     ) -> RefreshOutcome {
         self.scan_committed(&mut scan, start);
-        RefreshOutcome::new(scan.changes, &scan.observation, self.next_deferred_due())
+        let deferred = self.throttled_paths(&scan.observation.deferred, start.at);
+        let due = self.next_deferred_due();
+        let outcome = RefreshOutcome::new(scan.changes, &scan.observation, due);
+        RefreshOutcome { deferred, ..outcome }
     }
 
     /// Called after the batch of a scan is committed: its findings are kept for the next.

@@ -1,10 +1,10 @@
 //! Settings for the notices to agents about files that changed after they read them.
 
 use retake_model::ContextSource;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Notices to agents about files that changed since they read them (CTX-20).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FreshnessSettings {
     /// What is done before an edit of such a file. If it is not set: `deny` where an agent can
@@ -19,7 +19,7 @@ pub struct FreshnessSettings {
 }
 
 /// The reaction before an agent edits a file that changed since it last read it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FreshnessPolicy {
     /// The edit is denied, with what changed; the agent has to read again.

@@ -4,22 +4,24 @@
 //! there, and a clone can bring a file along.
 
 mod freshness;
+mod http;
 mod summary;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use retake_model::ProjectPath;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 pub use freshness::{FreshnessPolicy, FreshnessSettings};
+pub use http::{DEFAULT_HTTP_PORT, HttpSettings};
 pub use summary::{SummaryApi, SummarySettings};
 
 /// File name of the settings.
 pub const SETTINGS_FILE_NAME: &str = "config.toml";
 
 /// All settings, with their defaults.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// What is not tracked.
@@ -46,10 +48,12 @@ pub struct Settings {
     pub api: ApiSettings,
     /// The daemon; only the home's file counts.
     pub daemon: DaemonSettings,
+    /// The daemon's HTTP interface; only the home's file counts.
+    pub http: HttpSettings,
 }
 
 /// Output to other programs, by HTTP and MCP.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApiSettings {
     /// Whether passwords, keys and tokens are masked in it. The record keeps them.
@@ -63,7 +67,7 @@ impl Default for ApiSettings {
 }
 
 /// The daemon, which serves all projects of a home.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonSettings {
     /// Whether a hook starts it if none runs: with a daemon, the scans around commands cost only
@@ -71,13 +75,13 @@ pub struct DaemonSettings {
     pub autostart: bool,
     /// Minutes of idling until it shuts down.
     pub idle_minutes: u64,
-    /// The port of its HTTP interface on this machine; 0 takes one that is free.
-    pub port: u16,
+    /// The earlier name of [`HttpSettings::port`], which goes before it.
+    pub port: Option<u16>,
 }
 
 impl Default for DaemonSettings {
     fn default() -> Self {
-        Self { autostart: true, idle_minutes: 60, port: 0 }
+        Self { autostart: true, idle_minutes: 60, port: None }
     }
 }
 
@@ -89,7 +93,7 @@ impl DaemonSettings {
 }
 
 /// What agents call.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HookSettings {
     /// Milliseconds until the agent gets its reply, even if recording is not finished by then.
@@ -110,7 +114,7 @@ impl HookSettings {
 }
 
 /// What is kept of conversations.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HistorySettings {
     /// Whether the model's history is kept too, as agents write it down, not only what was said.
@@ -126,7 +130,7 @@ impl Default for HistorySettings {
 }
 
 /// When checkpoints are made by themselves (C-3, CKPT-8, CKPT-9).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointSettings {
     /// The occasions.
@@ -138,7 +142,7 @@ pub struct CheckpointSettings {
 }
 
 /// The occasions on which checkpoints are made by themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointPolicy {
     /// Before each message of the person.
@@ -169,7 +173,7 @@ impl CheckpointSettings {
 }
 
 /// What is not tracked.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IgnoreSettings {
     /// The default excludes: `classic`, or `none` for git's rules alone.
@@ -183,7 +187,7 @@ pub struct IgnoreSettings {
 }
 
 /// The default excludes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IgnoreProfile {
     /// Build output, dependencies, caches, editor and system files (FILT-5…10).
@@ -217,7 +221,7 @@ impl IgnoreSettings {
 }
 
 /// Size limits.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
     /// Files above this are listed as gaps and not kept (C-5).
@@ -231,7 +235,7 @@ impl Default for LimitSettings {
 }
 
 /// The capture before destructive commands.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShieldSettings {
     /// Whether ignored files are captured before a command that may destroy them.
@@ -249,7 +253,7 @@ impl Default for ShieldSettings {
 }
 
 /// How much is kept; `retake gc` removes the rest, the oldest first.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionSettings {
     /// Dialogs that were last active longer ago than this go; for ever if it is not set.
@@ -270,7 +274,7 @@ impl Default for RetentionSettings {
 }
 
 /// How long to wait.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WaitSettings {
     /// Milliseconds until an event that finds the project locked is spooled.
@@ -317,14 +321,32 @@ impl Settings {
         Ok(Self::read(home)?.unwrap_or_default())
     }
 
+    /// The settings that a file's text says; the error tells what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|why| describe_error(text, &why))
+    }
+
     fn read(folder: &Path) -> Result<Option<Self>, SettingsError> {
         let path = folder.join(SETTINGS_FILE_NAME);
         let error = |why: String| SettingsError { path: path.clone(), why };
         match std::fs::read_to_string(&path) {
-            Ok(text) => toml::from_str(&text).map(Some).map_err(|why| error(why.to_string())),
+            Ok(text) => Self::parse(&text).map(Some).map_err(error),
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(why) => Err(error(why.to_string())),
         }
+    }
+}
+
+/// Where and why a text cannot be read. The line itself is left out: agents are told of it, and an
+/// address in it may hold credentials.
+fn describe_error(text: &str, why: &toml::de::Error) -> String {
+    let before = why.span().and_then(|span| text.get(..span.start));
+    match before {
+        Some(before) => {
+            let line = before.matches('\n').count() + 1;
+            format!("line {line}: {}", why.message())
+        }
+        None => why.message().to_owned(),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The model behind HTTP that writes summaries of conversations; none unless it is set.
 ///
 /// The key is never in the settings: only the name of the environment variable that has it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SummarySettings {
     /// The API that the model speaks.
@@ -29,7 +29,7 @@ pub struct SummarySettings {
 }
 
 /// The HTTP API of a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SummaryApi {
     /// As OpenAI's chat completions.

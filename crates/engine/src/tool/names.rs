@@ -87,7 +87,9 @@ const TOOL_NAMES: &[(ToolKind, &str)] = &[
          getterminaloutput toolsearch skill activateskill slashcommand reportintent agent task \
          spawnagent invokeagent waitagent closeagent sendinput resumeagent newtask subagent \
          runsubagent switchmode useskill listmcpresources readmcpresource \
-         listmcpresourcesresource accessmcpresource fetchinstructions question sleep wait",
+         listmcpresourcesresource accessmcpresource fetchinstructions question sleep wait \
+         getchangedfiles getsearchviewresults getprojectsetupinfo getvscodeapi githubrepo \
+         terminallastcommand terminalselection",
     ),
 ];
 

@@ -4,9 +4,10 @@
 //! that both readings show, and bounds that are not understood give nothing.
 //!
 //! Only the spelling identifies a tool: `Read` with `file_path` is Claude Code's and counts
-//! from 1; `read` with `filePath` is opencode's, and `read_file` with `file_path` or
-//! `absolute_path` is Gemini CLI's, of which some versions count from 0 and others from 1. These
-//! show at most 2,000 lines at once. Other tools have no default limit.
+//! from 1; `read` with `filePath` is opencode's, `read_file` with `filePath` is VS Code's, and
+//! `read_file` with `file_path` or `absolute_path` is Gemini CLI's, of which some versions count
+//! from 0 and others from 1. These show at most 2,000 lines at once. Other tools have no default
+//! limit.
 
 use retake_model::LineSpan;
 use serde_json::Value;
@@ -39,6 +40,7 @@ const LINE_LIMITED_TOOLS: &[(&str, &str)] = &[
     ("read", "filePath"),
     ("read_file", "file_path"),
     ("read_file", "absolute_path"),
+    ("read_file", "filePath"),
     ("read_many_files", "paths"),
     ("read_many_files", "include"),
 ];

@@ -9,8 +9,10 @@ use retake_engine::model::{
     AgentId, CheckpointKind, Event, EventKind, GapReason, MessageRole, ModelMessage, ObjectId,
     OperationKind, PathState,
 };
-use retake_engine::{GoToOptions, Project, PurgeError, PurgeReport, PurgeTarget, TranscriptMark};
-use retake_store::{JournalEvent, NewCheckpoint, NewOperation, Spool, hash_blob};
+use retake_engine::{
+    CallPage, GoToOptions, Project, PurgeError, PurgeReport, PurgeTarget, TranscriptMark,
+};
+use retake_store::{JournalEvent, NewCheckpoint, NewOperation, ShortArguments, Spool, hash_blob};
 use retake_testkit::sweep::{ALL_FAULTS, FaultSweep};
 use retake_testkit::{TestProject, child, git};
 use serde_json::{Value, json};
@@ -228,8 +230,9 @@ fn what_quotes_it_goes_too() {
     let test = TestProject::new();
     test.write("a.txt", "a\n");
     let project = test.init();
-    let secret = "API_TOKEN=tok-93847593847598347\n";
     let token = "tok-93847593847598347";
+    let secret = format!("API_TOKEN={token}\n{}\n", "quoted-from-the-file ".repeat(20).trim_end());
+    let secret = secret.as_str();
     // The name of the checkpoint before it does not reach that far.
     let said = format!("please put the token of the new service, which is {token}, into .env");
     test.record(&Event::new("d1", EventKind::UserMessage { text: said }));
@@ -268,6 +271,18 @@ fn what_quotes_it_goes_too() {
     // A call that was never ended, and one that waits in the spool.
     let command = format!("echo '{secret}' >> conf.env; : {token}");
     test.record(&TestProject::begin("d1", "s1", "Bash", json!({ "command": command })));
+    // A call that failed and changed nothing, and texts that are cut within a quote of it: what
+    // stays of arguments, and of a command.
+    let input = json!({ "file_path": "else", "note": format!("with {token}") });
+    test.record(&TestProject::begin("d1", "f1", "Write", input));
+    test.record(&TestProject::end("d1", "f1"));
+    let long = "quoted-from-the-file ".repeat(20);
+    for (number, bytes) in [(1, 2048), (2, 4096)] {
+        let command = format!("{}{}", "x".repeat(bytes - 100), long.trim_end());
+        let input = json!({ "command": command });
+        test.record(&TestProject::begin("d1", &format!("cut-{number}"), "Bash", input));
+        test.record(&TestProject::end("d1", &format!("cut-{number}")));
+    }
     let spool = Spool::new(project.store().folder());
     let waiting = TestProject::begin("d1", "s2", "Bash", json!({ "command": command }));
     let at = test.tick();
@@ -288,6 +303,18 @@ fn what_quotes_it_goes_too() {
     assert_eq!(take_in().added, 0, "it does not come back from the agent's own record");
     assert!(!is_left(&test, token));
     assert!(project.store().live_calls().unwrap().iter().all(|call| call.input.is_none()));
+    let calls = project
+        .call_records(&"d1".into(), &CallPage { limit: 100, ..CallPage::default() })
+        .unwrap();
+    assert_eq!(calls.len(), 6, "the record still tells that they were made");
+    for call in calls {
+        assert_eq!(
+            (&call.arguments, &call.command),
+            (&ShortArguments::default(), &None),
+            "{}",
+            call.call
+        );
+    }
 }
 
 fn is_left(test: &TestProject, needle: &str) -> bool {

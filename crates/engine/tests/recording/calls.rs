@@ -267,7 +267,7 @@ fn calls_get_the_place_of_the_message_that_carried_them_once() {
         test.record(&Event::new("d1", begin));
         test.write(file, "x\n");
         let (ok, tool, background, task) = (Some(true), Some(tool.to_owned()), false, None);
-        let end = EventKind::ToolEnd { call, ok, tool, input, background, task };
+        let end = EventKind::ToolEnd { call, ok, exit_code: None, tool, input, background, task };
         test.record(&Event::new("d1", end)).changes[0].id
     };
     let changes = [

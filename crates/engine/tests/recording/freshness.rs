@@ -180,13 +180,13 @@ fn deleted_and_moved_files_are_told() {
             "a.txt" delete by user +0 -1
             "b.txt" -> "new.txt" rename by user +0 -0
             a.txt: deleted by the user
-            b.txt: moved to new.txt by the user
+            b.txt: moved to "new.txt" by the user
             "c.txt" -> "moved.txt" rename by agent d/main:c4 window +0 -0
             "moved.txt" modify by user +1 -1
             deny moved.txt: line 1 changed by the user
             "a.txt" create by user +1 -0
             a.txt: changed by the user
-            b.txt: moved to new.txt by the user
+            b.txt: moved to "new.txt" by the user
             moved.txt: line 1 changed by the user
         "#]],
     );
@@ -523,7 +523,7 @@ fn many_places_are_told_as_one_file_and_names_stay_on_their_line() {
         told,
         "Since you last looked, these files have changed:\n\
          - \"a\\nb.txt\": line 1 changed by the user\n\
-         - big.txt: changed by the user\n\
+         - \"big.txt\": changed by the user\n\
          Read them again before you change them."
     );
 }

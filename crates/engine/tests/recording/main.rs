@@ -2,6 +2,8 @@
 
 mod attribution;
 mod blame;
+mod call_records;
+mod callers;
 mod calls;
 mod denied;
 mod event_groups;

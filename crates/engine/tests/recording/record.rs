@@ -274,11 +274,11 @@ fn changes_are_found_by_every_filter() {
     assert_eq!(found(path("src/a.txt")), ["src/a.txt", "moved.txt"]);
     assert_eq!(found(path("src/deep")), ["src/deep/c.txt"]);
     assert_eq!(found(path("sr")), [""; 0]);
-    let dialog = |id: &str| ChangeFilter { dialog: Some(id.into()), ..ChangeFilter::default() };
+    let dialog = |id: &str| ChangeFilter { dialogs: vec![id.into()], ..ChangeFilter::default() };
     assert_eq!(found(dialog("d1")), ["src/a.txt", "src/deep/c.txt"]);
-    let agent = ChangeFilter { agent: Some("sub".into()), ..ChangeFilter::default() };
+    let agent = ChangeFilter { agents: vec!["sub".into()], ..ChangeFilter::default() };
     assert_eq!(found(agent), ["src2/b.txt", "src/deep/c.txt"]);
-    let user = ChangeFilter { actor: Some(Actor::User), ..ChangeFilter::default() };
+    let user = ChangeFilter { actors: vec![Actor::User], ..ChangeFilter::default() };
     assert_eq!(found(user), ["moved.txt"]);
     let changes = project.changes();
     let times = ChangeFilter {
@@ -290,7 +290,7 @@ fn changes_are_found_by_every_filter() {
     let paged = ChangeFilter { before: Some(changes[2].id), ..ChangeFilter::default() };
     assert_eq!(found(paged), ["src/a.txt", "src2/b.txt"]);
     let accepted = ChangeStatus::Accepted;
-    let decided = ChangeFilter { status: Some(accepted), ..ChangeFilter::default() };
+    let decided = ChangeFilter { statuses: vec![accepted], ..ChangeFilter::default() };
     assert_eq!(found(decided), [""; 0]);
 }
 

@@ -143,7 +143,7 @@ fn equal_calls_without_ids_that_waited_end_one_after_the_other() {
     let (tool, input) = ("Bash".to_owned(), json!({ "command": "make" }));
     let begin = EventKind::ToolBegin { call: None, tool: tool.clone(), input: input.clone() };
     let (call, ok, tool, background, task) = (None, Some(true), Some(tool), false, None);
-    let end = EventKind::ToolEnd { call, ok, tool, input, background, task };
+    let end = EventKind::ToolEnd { call, ok, exit_code: None, tool, input, background, task };
     seen_after_spooling(&project, |spooler| {
         for _ in 0..2 {
             spooler.push(&Event::new("d1", begin.clone()));

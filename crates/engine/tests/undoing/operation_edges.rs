@@ -417,7 +417,7 @@ fn a_change_by_retake_or_the_person_is_not_taken_back_by_name() {
             ",
         );
         let opened = project.open();
-        let filter = ChangeFilter { actor: Some(actor), ..ChangeFilter::default() };
+        let filter = ChangeFilter { actors: vec![actor], ..ChangeFilter::default() };
         let changes = vec![opened.changes(&filter).unwrap()[0].id];
         let selection = Selection { changes, ..Selection::default() };
         let options = TakeBackOptions::default();

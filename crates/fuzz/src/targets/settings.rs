@@ -62,8 +62,9 @@ pub fn settings(data: &[u8]) {
     let config = String::from_utf8_lossy(config);
     if let Ok(text) = std::str::from_utf8(file) {
         let folders = ConfigFolders::new(Path::new("/home/me"), "/p".into(), &|_| None);
-        let form = setup_targets(agent, SetupLevel::User, &folders)[0].form;
-        check_hooks(form, text);
+        if let Some(target) = setup_targets(agent, SetupLevel::User, &folders).first() {
+            check_hooks(target.form, text);
+        }
         check_trust(text, &config);
     }
     check_config(&config);

@@ -9,19 +9,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use retake_engine::SpoolWriter;
-use retake_engine::model::ErrorCode;
+use retake_engine::model::{ErrorCode, Millis};
 use retake_service::ApiError;
+use retake_service::caller::{permit_events, permit_request};
 use retake_service::hook::{HookCall, HookHost, HookProgress, HookWork};
-use retake_service::request::{self, ProjectRequest, Submission};
-use serde_json::{Value, json};
+use retake_service::request::{self, EncodedAnswer, ProjectRequest, Submission};
 
-use super::DaemonState;
+use super::clients::{ClientId, WorkKind};
+use super::{DaemonState, callers};
 use crate::ProjectPool;
-use crate::projects::{BusyGuard, ProjectHandle, ProjectJob, RecordJob};
+use crate::projects::{
+    BusyGuard, ProjectHandle, ProjectJob, RecordJob, RunGuard, current_caller, with_caller,
+};
 use crate::wire::{self, DaemonFrame, DaemonHello, DaemonRequest};
 
 /// Read and write timeout of a connection.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
+/// Read timeout of a call, which clients send as soon as they are connected.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval of progress frames while a request waits or runs.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -41,50 +46,79 @@ impl ReplySender {
         self.send(&DaemonFrame::Begun {}).is_ok()
     }
 
-    fn send_answer(&self, answer: Result<Value, ApiError>) -> io::Result<()> {
-        match answer {
-            Ok(answer) => self.send(&DaemonFrame::Done(answer)),
-            Err(failure) => self.send(&DaemonFrame::Failed(failure)),
+    /// Sends the last frame; an answer that is too large is told as the reason for none.
+    fn send_answer(&self, answer: Result<EncodedAnswer, ApiError>) -> io::Result<()> {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(failure) => return self.send(&DaemonFrame::Failed(failure)),
+        };
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = wire::send_done(&mut *stream, &answer);
+        drop(stream);
+        match sent {
+            Err(error) if wire::is_too_large(&error) => {
+                let message = format!("it was done, and the answer cannot be sent: {error}");
+                let hint = "see with `retake status` and `retake ops` what was done";
+                self.send(&DaemonFrame::Failed(ApiError::new(ErrorCode::Wire, message, hint)))
+            }
+            sent => sent,
         }
     }
 }
 
-/// Refuses a connection over the limit.
-pub(super) fn reject(mut stream: UnixStream) {
-    let busy = ApiError::new(ErrorCode::Busy, "the daemon has too much to do", "try again");
-    // It is small enough to be sent at once; if not, the client sees a closed connection.
-    let _ = stream
-        .set_nonblocking(true)
-        .and_then(|()| wire::send(&mut stream, &DaemonHello::current()))
-        .and_then(|()| wire::send(&mut stream, &DaemonFrame::Failed(busy)));
+/// The refusal of a client that there is no room for.
+pub(super) fn busy() -> ApiError {
+    ApiError::new(ErrorCode::Busy, "the daemon has too much to do", "try again")
 }
 
 /// Serves one connection.
-pub(super) fn serve(state: &DaemonState, mut stream: UnixStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(IO_TIMEOUT))?;
+pub(super) fn serve(
+    state: &DaemonState,
+    mut stream: UnixStream,
+    client: ClientId,
+) -> io::Result<()> {
+    stream.set_read_timeout(Some(CALL_TIMEOUT))?;
     stream.set_write_timeout(Some(IO_TIMEOUT))?;
     wire::send(&mut stream, &DaemonHello::current())?;
     let call = wire::receive_call(&mut stream)?;
+    stream.set_read_timeout(Some(IO_TIMEOUT))?;
+    let peer = callers::peer_pid(&stream);
     let reply = ReplySender { stream: Arc::new(Mutex::new(stream)) };
+    let Some(_working) = state.clients.start_work(client, WorkKind::of(&call.ask)) else {
+        return reply.send_answer(Err(busy()));
+    };
     let idle = state.projects.idle();
     match call.ask {
         DaemonRequest::Status {} => reply.send_answer(request::to_answer(&state.status())),
         DaemonRequest::Code { scope } => {
-            reply.send_answer(state.create_code(scope).and_then(|code| request::to_answer(&code)))
+            reply.send_begun();
+            let code = callers::require_person(state, peer).and_then(|()| state.create_code(scope));
+            reply.send_answer(code.and_then(|code| request::to_answer(&code)))
+        }
+        DaemonRequest::Access(request) => {
+            if reply.send_begun() {
+                let allowed = callers::require_person(state, peer);
+                reply.send_answer(allowed.and_then(|()| state.run_access(request)))
+            } else {
+                Ok(())
+            }
         }
         DaemonRequest::Stop { because } => {
-            let sent = reply.send_answer(Ok(json!({})));
+            let sent = reply.send_answer(Ok(b"{}".to_vec()));
             idle.request_shutdown(&because);
             sent
         }
-        DaemonRequest::Project { start, create, request } => {
+        DaemonRequest::Project { start, create, request, caller } => {
             let Some(busy) = idle.start_work() else {
                 return reply.send_answer(Err(shutting_down()));
             };
             let pool = &state.projects;
             let handle = if create { pool.open_or_create(&start) } else { pool.open(&start) };
             match handle {
-                Ok(handle) => run_request(&reply, &handle, request, busy),
+                Ok(handle) => {
+                    let caller = callers::resolve_peer(&handle, peer, caller);
+                    with_caller(caller, || run_request(&reply, &handle, request, busy))
+                }
                 Err(failure) => reply.send_answer(Err(failure)),
             }
         }
@@ -92,7 +126,7 @@ pub(super) fn serve(state: &DaemonState, mut stream: UnixStream) -> io::Result<(
             let Some(_busy) = idle.start_work() else {
                 return reply.send_answer(Err(shutting_down()));
             };
-            reply.send_answer(run_hook(state, &reply, &call).map(|()| Value::Null))
+            reply.send_answer(run_hook(state, &reply, &call).map(|()| b"null".to_vec()))
         }
     }
 }
@@ -111,16 +145,27 @@ fn run_request(
     tracing::debug!(verb = request.name(), project = handle.id(), "asked");
     let (done, wait) = mpsc::sync_channel(1);
     let progress = Arc::<SharedProgress>::default();
-    let sent = handle.send(request_job(
-        handle,
+    if let ProjectRequest::RecordEvents(record) = &request
+        && let Err(failure) = permit_events(&current_caller(), &record.submissions)
+    {
+        // Before this frame a failure would mean that the client may do it itself.
+        reply.send_begun();
+        return reply.send_answer(Err(failure));
+    }
+    let run = handle.begin_run(request.long_verb(), request.dialog()).map(Arc::new);
+    let runs_beside = request.runs_beside();
+    let asked = SocketRequest {
         request,
-        reply.clone(),
-        Arc::clone(&progress),
-        move |answer| {
-            let _ = done.send(answer);
-            drop(busy);
-        },
-    ));
+        reply: reply.clone(),
+        progress: Arc::clone(&progress),
+        run: run.clone(),
+        at: handle.now(),
+    };
+    let job = asked.into_job(move |answer| {
+        let _ = done.send(answer);
+        drop(busy);
+    });
+    let sent = if runs_beside { handle.send_beside(job) } else { handle.send(job) };
     if let Err(failure) = sent {
         return reply.send_answer(Err(failure));
     }
@@ -128,7 +173,12 @@ fn run_request(
         match wait.recv_timeout(PROGRESS_INTERVAL) {
             Ok(answer) => return reply.send_answer(answer),
             Err(RecvTimeoutError::Timeout) => {
-                reply.send(&progress.frame())?;
+                let frame = run.as_ref().map_or_else(|| progress.frame(), |run| frame_of(run));
+                if let Err(error) = reply.send(&frame) {
+                    // A client that hangs up cancels what it asked for, before a file is written.
+                    let _ = run.is_some_and(|run| run.cancel());
+                    return Err(error);
+                }
             }
             // The client has gone, or the job panicked.
             Err(RecvTimeoutError::Disconnected) => {
@@ -157,35 +207,60 @@ impl SharedProgress {
     }
 }
 
-/// Wraps a request as a job of the project's worker.
-fn request_job(
-    handle: &ProjectHandle,
+/// The progress of a run, for its client.
+fn frame_of(run: &RunGuard) -> DaemonFrame {
+    let progress = run.progress();
+    DaemonFrame::Progress { done: progress.done, all: progress.total }
+}
+
+/// A client's request on its way to the project's worker.
+struct SocketRequest {
     request: ProjectRequest,
     reply: ReplySender,
     progress: Arc<SharedProgress>,
-    answer: impl FnOnce(Result<Value, ApiError>) + Send + 'static,
-) -> ProjectJob {
-    match request {
-        ProjectRequest::RecordEvents(record) => ProjectJob::Record(RecordJob {
-            submissions: record.submissions,
-            begin: Box::new(move || reply.send_begun()),
-            answer: Box::new(move |recorded| {
-                answer(recorded.and_then(|recorded| request::to_answer(&recorded)));
-            }),
-        }),
-        request => {
-            let at = handle.now();
-            ProjectJob::call(move |project| {
+    /// Follows the request, if it may take long.
+    run: Option<Arc<RunGuard>>,
+    at: Millis,
+}
+
+impl SocketRequest {
+    /// Wraps the request as a job, which answers once.
+    fn into_job(
+        self,
+        answer: impl FnOnce(Result<EncodedAnswer, ApiError>) + Send + 'static,
+    ) -> ProjectJob {
+        let Self { request, reply, progress, run, at } = self;
+        let caller = current_caller();
+        match request {
+            ProjectRequest::RecordEvents(record) => ProjectJob::Record(RecordJob::new(
+                said_by_current(record.submissions),
+                move || reply.send_begun(),
+                move |recorded| answer(recorded.and_then(|recorded| request::to_answer(&recorded))),
+            )),
+            request => ProjectJob::call(move |project| {
                 let project = match project {
                     Ok(project) => project,
                     Err(failure) => return answer(Err(failure)),
                 };
+                project.set_caller(caller.clone());
                 if reply.send_begun() {
-                    answer(request.run(project, at, &mut |done, all| progress.set(done, all)));
+                    let permitted = permit_request(project, &caller, &request);
+                    answer(permitted.and_then(|()| match &run {
+                        Some(run) => request.run_with_control(project, at, run.control()),
+                        None => request.run(project, at, &mut |done, all| progress.set(done, all)),
+                    }));
                 }
-            })
+            }),
         }
     }
+}
+
+/// The submissions, those without a caller as said by the client.
+fn said_by_current(mut submissions: Vec<Submission>) -> Vec<Submission> {
+    for submission in &mut submissions {
+        submission.origin.said_by.get_or_insert_with(current_caller);
+    }
+    submissions
 }
 
 /// Runs a hook call and sends its progress to the hook.
@@ -228,5 +303,51 @@ impl HookHost for PoolHost<'_> {
     /// The hook runs the call in its own process, and spools there.
     fn spool_of_unopened(&self, _start: &Path) -> Result<Option<SpoolWriter>, ApiError> {
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_engine::TakeBackOptions;
+    use retake_engine::model::{Caller, CallerChannel, CallerEvidence};
+    use retake_service::request::ApplyPlan;
+    use retake_testkit::{TestProject, play};
+
+    use super::*;
+
+    /// The project's lock is the gate: the operation has begun, and waits for it.
+    #[test]
+    fn a_client_that_hangs_up_cancels_what_has_not_written_a_file() {
+        let test = TestProject::new();
+        play(&test, "file a.txt: one\\n\n init\n say d: go\n edit d e1 a.txt: one => two\n");
+        let opened = test.open();
+        let (plan, _) = opened.plan_undo(TakeBackOptions::default(), test.tick()).unwrap();
+        let pool = ProjectPool::new(test.retake(), || 1_700_000_900_000);
+        let handle = pool.open(&test.root()).unwrap();
+        handle.run_job(|_| ()).unwrap();
+        let gate = opened.rehearse(test.tick()).unwrap();
+        let (mut client, ours) = UnixStream::pair().unwrap();
+        let reply = ReplySender { stream: Arc::new(Mutex::new(ours)) };
+        let busy = pool.idle().start_work().unwrap();
+        let request = ApplyPlan { plan }.into();
+        let asked = Arc::clone(&handle);
+        let person = Caller::person(CallerChannel::CommandLine, CallerEvidence::Peer);
+        let asking = std::thread::spawn(move || {
+            with_caller(person, || run_request(&reply, &asked, request, busy))
+        });
+        loop {
+            match wire::receive(&mut client).unwrap() {
+                DaemonFrame::Begun {} => break,
+                DaemonFrame::Progress { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        drop(client);
+        asking.join().unwrap().unwrap_err();
+        drop(gate);
+        // The worker is done with it when it does the next job.
+        handle.run_job(|_| ()).unwrap();
+        assert_eq!(test.read("a.txt"), b"two\n");
+        assert!(opened.operations(10).unwrap().is_empty());
     }
 }

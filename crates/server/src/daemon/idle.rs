@@ -4,10 +4,19 @@
 //! starts after shutdown was requested.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Interval of the check that the daemon still holds its claim.
 const CLAIM_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Returns the time until the next multiple of an interval, by the clock of the system: periodic
+/// work of all threads falls on the same moments, so that an idle daemon wakes the machine once for
+/// all of it.
+pub(crate) fn until_next_tick(interval: Duration) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = Duration::from_nanos((now.as_nanos() % interval.as_nanos().max(1)) as u64);
+    interval.saturating_sub(since).max(Duration::from_millis(1))
+}
 
 /// Counts requests in flight, and holds the shutdown request.
 #[derive(Debug)]
@@ -92,8 +101,8 @@ impl IdleTracker {
             if !has_place() {
                 return state.shutdown_reason.insert("its home was removed".to_owned()).clone();
             }
-            let pause =
-                if state.busy == 0 { left.min(CLAIM_CHECK_INTERVAL) } else { CLAIM_CHECK_INTERVAL };
+            let check = until_next_tick(CLAIM_CHECK_INTERVAL);
+            let pause = if state.busy == 0 { left.min(check) } else { check };
             let waited = self.changed.wait_timeout(state, pause);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

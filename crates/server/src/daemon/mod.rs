@@ -6,26 +6,28 @@
 //! Invariants: there is one of them for each home, for as long as it holds the [`DaemonLock`]. It ends
 //! on request or when idle, and finishes the requests in flight.
 
+mod callers;
+mod clients;
 mod connection;
 pub(crate) mod idle;
 
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use retake_engine::model::{ErrorCode, Millis};
 use retake_engine::{Retake, WatchState};
 use retake_service::ApiError;
+use retake_service::request::EncodedAnswer;
+
+use clients::ClientTable;
 
 use crate::run_folder::{DaemonLock, RunFolder, is_same_user};
 use crate::wire::{BrowserCode, DaemonStatus, ServedProject, VERSION};
 use crate::{IdleTracker, ProjectHandle, ProjectPool, http};
 
-/// Maximum connections at once; further clients are refused and work in process.
-const MAX_CONNECTIONS: usize = 128;
 /// Grace period for requests in flight at shutdown (docs/reliability.md, row 9).
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
@@ -62,6 +64,7 @@ impl Daemon {
                 "`retake daemon stop` ends it",
             ));
         };
+        retake.close_open_paths();
         let listener = folder.listen(&claim).map_err(cannot)?;
         let pool = Arc::new(ProjectPool::new(retake, clock));
         let since = pool.now();
@@ -80,25 +83,23 @@ impl Daemon {
 
     /// Serves until a shutdown is requested or it was idle for `idle`; returns the reason.
     ///
-    /// On this port it also speaks HTTP; if it cannot, everything else works all the same.
-    pub fn serve(self, idle: Duration, port: u16) -> Result<String, ApiError> {
+    /// It also speaks HTTP; if it cannot, everything else works all the same.
+    pub fn serve(self, idle: Duration, options: &http::HttpOptions) -> Result<String, ApiError> {
         let Self { projects: pool, since, folder, listener, claim } = self;
-        let options = http::HttpOptions { port, ..http::HttpOptions::default() };
-        let http = match http::serve(Arc::clone(&pool), &options) {
+        let http = match http::serve(Arc::clone(&pool), options) {
             Ok(http) => Some(http),
             Err(failure) => {
                 tracing::warn!(code = %failure.code, "no HTTP: {}", failure.message);
                 None
             }
         };
-        let (url, codes) = http.as_ref().map(|http| (http.url(), Arc::clone(http.codes()))).unzip();
-        let state = Arc::new(DaemonState {
-            projects: pool,
-            since,
-            url,
-            codes,
-            connections: AtomicUsize::new(0),
+        let endpoint = http.as_ref().map(|http| HttpEndpoint {
+            url: http.url(),
+            note: http.port_note().map(str::to_owned),
+            access: Arc::clone(http.access()),
         });
+        let clients = ClientTable::default();
+        let state = Arc::new(DaemonState { projects: pool, since, http: endpoint, clients });
         let pool = Arc::clone(&state.projects);
         let tracker = Arc::clone(state.projects.idle());
         let resumed = Arc::clone(&state.projects);
@@ -135,24 +136,36 @@ impl Daemon {
 struct DaemonState {
     projects: Arc<ProjectPool>,
     since: Millis,
-    /// Where it speaks HTTP, and how browsers come in there.
-    url: Option<String>,
-    codes: Option<Arc<http::OneTimeCodes>>,
-    connections: AtomicUsize,
+    http: Option<HttpEndpoint>,
+    clients: ClientTable,
+}
+
+/// Where the daemon speaks HTTP, and how other programs come in there.
+#[derive(Debug)]
+struct HttpEndpoint {
+    url: String,
+    /// Says why the port is not the one in the settings.
+    note: Option<String>,
+    access: Arc<http::HttpAccess>,
 }
 
 impl DaemonState {
     /// A code that a browser exchanges for a token.
     fn create_code(&self, scope: http::TokenScope) -> Result<BrowserCode, ApiError> {
-        let (Some(url), Some(codes)) = (&self.url, &self.codes) else {
+        let http = self.http()?;
+        Ok(BrowserCode { url: http.url.clone(), code: http.access.codes().create(scope)? })
+    }
+
+    /// Executes a request about tokens and logins.
+    fn run_access(&self, request: http::AccessRequest) -> Result<EncodedAnswer, ApiError> {
+        self.http()?.access.run(&self.projects, request)
+    }
+
+    fn http(&self) -> Result<&HttpEndpoint, ApiError> {
+        self.http.as_ref().ok_or_else(|| {
             let message = "the daemon does not speak HTTP";
-            return Err(ApiError::new(
-                ErrorCode::NoHttp,
-                message,
-                "see its log; is the port in use?",
-            ));
-        };
-        Ok(BrowserCode { url: url.clone(), code: codes.create(scope)? })
+            ApiError::new(ErrorCode::NoHttp, message, "see its log; is the port in use?")
+        })
     }
 
     fn status(&self) -> DaemonStatus {
@@ -164,7 +177,13 @@ impl DaemonState {
         let mut projects: Vec<_> = self.projects.handles().into_iter().map(project).collect();
         projects.sort_by(|one, other| one.root.cmp(&other.root));
         let (pid, version) = (std::process::id(), VERSION.to_owned());
-        DaemonStatus { pid, version, since: self.since, http: self.url.clone(), projects }
+        let http = self.http.as_ref().map(|http| http.url.clone());
+        let http_note = self.http.as_ref().and_then(|http| http.note.clone());
+        let health = self.projects.health(http.clone());
+        let health = health
+            .inspect_err(|failure| tracing::warn!(code = %failure.code, "{}", failure.message))
+            .ok();
+        DaemonStatus { pid, version, since: self.since, http, http_note, projects, health }
     }
 }
 
@@ -212,30 +231,18 @@ fn accept_connections(state: &Arc<DaemonState>, listener: &UnixListener) {
 }
 
 fn spawn_connection(state: &Arc<DaemonState>, stream: UnixStream) {
-    let Some(place) = ConnectionPermit::acquire(state) else { return connection::reject(stream) };
+    let client = match state.clients.admit(&stream) {
+        Ok(client) => client,
+        Err(error) => return tracing::warn!("a client cannot be served: {error}"),
+    };
+    let state = Arc::clone(state);
     let serve = move || {
-        if let Err(error) = connection::serve(&place.0, stream) {
+        if let Err(error) = connection::serve(&state, stream, client) {
             tracing::debug!("an asker went away: {error}");
         }
+        state.clients.forget(client);
     };
     if let Err(error) = thread::Builder::new().spawn(serve) {
         tracing::warn!("there is no thread for an asker: {error}");
-    }
-}
-
-/// A permit of one connection, released when dropped.
-struct ConnectionPermit(Arc<DaemonState>);
-
-impl ConnectionPermit {
-    fn acquire(state: &Arc<DaemonState>) -> Option<Self> {
-        let before = state.connections.fetch_add(1, Ordering::Relaxed);
-        // A permit over the limit is dropped, and so released, at once.
-        Some(Self(Arc::clone(state))).filter(|_| before < MAX_CONNECTIONS)
-    }
-}
-
-impl Drop for ConnectionPermit {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }

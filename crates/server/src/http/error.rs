@@ -1,14 +1,18 @@
 //! Error responses: one shape, and an HTTP status for each code.
 
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retake_engine::model::ErrorCode;
 use retake_service::{ApiError, ApiErrorCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::guard::add_security_headers;
 use super::routes::OperationResponse;
+
+/// Seconds after which a client that was told to come back does so.
+const RETRY_AFTER_SECONDS: u16 = 1;
 
 /// A failure with what there is beside it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -45,9 +49,62 @@ impl ErrorResponse {
         self
     }
 
+    /// The failure of a body that is being sent: the connection is cut.
+    pub(super) fn into_io_error(self) -> std::io::Error {
+        std::io::Error::other(self.message)
+    }
+
     /// More is asked for than can be done at once.
     pub(super) fn busy() -> Self {
         Self::new(ErrorCode::Busy, "too much is asked for at once", "try again in a moment")
+    }
+
+    /// A caller has too many connections, or an unknown client makes room for another one.
+    pub(super) fn busy_connections() -> Self {
+        let hint = "close some, or try again in a moment";
+        Self::new(ErrorCode::Busy, "too many connections are open", hint)
+    }
+
+    /// A caller has too many requests in flight.
+    pub(super) fn busy_requests() -> Self {
+        let hint = "wait for answers before you ask for more";
+        Self::new(ErrorCode::Busy, "too many requests with this token are in flight", hint)
+    }
+
+    /// A connection on which no request with a token came in time.
+    pub(super) fn slow_request() -> Self {
+        Self::new(
+            ErrorCode::SlowRequest,
+            "no request with a valid token came in time",
+            "connect again, and send the request at once",
+        )
+    }
+
+    /// The bytes of the answer, for a connection whose request was not read.
+    pub(super) fn as_http(&self) -> Vec<u8> {
+        let body = serde_json::to_string(self).unwrap_or_default();
+        let reason = self.status.canonical_reason().unwrap_or_default();
+        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status.as_u16());
+        let mut headers = HeaderMap::new();
+        add_security_headers(&mut headers);
+        self.add_headers(&mut headers);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        for (name, value) in &headers {
+            head.extend([name.as_str(), ": ", value.to_str().unwrap_or_default(), "\r\n"]);
+        }
+        format!("{head}\r\n{body}").into_bytes()
+    }
+
+    /// Adds the headers that belong to the status.
+    fn add_headers(&self, headers: &mut HeaderMap) {
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+        }
     }
 }
 
@@ -61,13 +118,9 @@ impl From<ApiError> for ErrorResponse {
 
 impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
-        let status = self.status;
-        let mut response = (status, Json(self)).into_response();
-        if status == StatusCode::UNAUTHORIZED {
-            let bearer = HeaderValue::from_static("Bearer");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
-        }
-        response
+        let mut headers = HeaderMap::new();
+        self.add_headers(&mut headers);
+        (self.status, headers, Json(self)).into_response()
     }
 }
 
@@ -85,11 +138,17 @@ fn status_of(code: ErrorCode) -> StatusCode {
         ErrorCode::ForeignHost
         | ErrorCode::ForeignOrigin
         | ErrorCode::HumanOnly
+        | ErrorCode::OtherDialog
+        | ErrorCode::OtherProject
         | ErrorCode::TooManyCodes
+        | ErrorCode::Secret
+        | ErrorCode::UnboundToken
         | ErrorCode::WrongCode => StatusCode::FORBIDDEN,
         ErrorCode::NotFound
+        | ErrorCode::DidNotExist
         | ErrorCode::UnknownAgent
         | ErrorCode::UnknownCall
+        | ErrorCode::UnknownTurn
         | ErrorCode::UnknownChange
         | ErrorCode::UnknownCheckpoint
         | ErrorCode::UnknownDialog
@@ -102,15 +161,19 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::UnknownProject
         | ErrorCode::UnknownRecord
         | ErrorCode::UnknownSession
+        | ErrorCode::UnknownToken
         | ErrorCode::NotAProject
         | ErrorCode::NoCheckpoint
         | ErrorCode::NoCheckpoints
         | ErrorCode::NothingOnRecord => StatusCode::NOT_FOUND,
+        ErrorCode::SlowRequest => StatusCode::REQUEST_TIMEOUT,
+        ErrorCode::BadRange => StatusCode::RANGE_NOT_SATISFIABLE,
         ErrorCode::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
         ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::AmbiguousCheckpoint
         | ErrorCode::AmbiguousDialog
         | ErrorCode::Approved
+        | ErrorCode::Cancelled
         | ErrorCode::Decided
         | ErrorCode::Diverges
         | ErrorCode::Gone
@@ -120,19 +183,26 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::NeedsDialog
         | ErrorCode::NeedsYes
         | ErrorCode::NotCaptured
+        | ErrorCode::NotEmpty
+        | ErrorCode::NotRunning
         | ErrorCode::NothingHidden
         | ErrorCode::NothingInterrupted
         | ErrorCode::NothingToDo
         | ErrorCode::Partial
         | ErrorCode::PlanChanged
+        | ErrorCode::Purged
         | ErrorCode::ReadOnly
         | ErrorCode::Replaced
         | ErrorCode::Settings
+        | ErrorCode::StaleCursor
         | ErrorCode::Summary
         | ErrorCode::SummarySettings
+        | ErrorCode::TooManyTokens
+        | ErrorCode::TooLate
         | ErrorCode::Unfinished => StatusCode::CONFLICT,
         ErrorCode::BadValue
         | ErrorCode::Folder
+        | ErrorCode::InProject
         | ErrorCode::NoHunks
         | ErrorCode::NotAnAgents
         | ErrorCode::OutsideProject

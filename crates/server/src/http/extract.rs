@@ -1,5 +1,6 @@
 //! Extractors of body, query and path; all reject with the same error shape.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use axum::body::to_bytes;
@@ -7,7 +8,9 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use retake_engine::model::ErrorCode;
+use retake_service::ApiError;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::error::ErrorResponse;
@@ -17,6 +20,9 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum bytes of a body, unless a route says otherwise.
 pub(super) const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// Maximum number of values of one parameter.
+const MAX_LIST_VALUES: usize = 50;
 
 /// Maximum bytes of a body for this route.
 #[derive(Clone, Copy, Debug)]
@@ -157,6 +163,43 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
             ErrorResponse::new(ErrorCode::BadQuery, error.body_text(), hint)
         })
     }
+}
+
+/// Several words of a set in one parameter, separated by commas.
+#[derive(Clone, Debug)]
+pub(super) struct CommaList<T>(pub(super) Vec<T>);
+
+impl<T> Default for CommaList<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: FromStr<Err = String> + PartialEq> Deserialize<'de> for CommaList<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut values = Vec::new();
+        for value in text.split(',') {
+            let value = value.parse().map_err(serde::de::Error::custom)?;
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        Ok(Self(values))
+    }
+}
+
+/// The values of a parameter, separated by commas.
+pub(super) fn split_values<'a>(
+    name: &str,
+    values: &'a str,
+) -> Result<std::str::Split<'a, char>, ApiError> {
+    let count = values.split(',').count();
+    if count <= MAX_LIST_VALUES {
+        return Ok(values.split(','));
+    }
+    let message = format!("`{name}` has {count} values, at most {MAX_LIST_VALUES} are possible");
+    Err(ApiError::new(ErrorCode::BadValue, message, "ask several times"))
 }
 
 /// The path's parameters.

@@ -1,8 +1,11 @@
 //! Middleware before routing: checks Host, Origin and token; adds security headers.
 //!
 //! In this order: the Host is exactly ours (DNS rebinding), an Origin is exactly ours (requests
-//! of foreign pages), the token is one of this start. There are no CORS headers, no cookies, and
-//! nothing secret in a URL, so no other site can ask, and none can read an answer.
+//! of foreign pages), the token is one of this start, a login or one that was minted. There are no
+//! CORS headers, no cookies, and nothing secret in a URL, so no other site can ask, and none can
+//! read an answer. Then the caller's connections and requests in flight are counted.
+
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
@@ -11,8 +14,10 @@ use axum::response::{IntoResponse as _, Response};
 use retake_engine::model::ErrorCode;
 
 use super::AppState;
+use super::caller::{CallerAccount, HttpCaller};
+use super::connections::HttpConnection;
 use super::error::ErrorResponse;
-use super::token::TokenScope;
+use super::quota::QuotaPermit;
 
 /// Paths that need no token: they hold nothing of a project.
 pub(super) const PUBLIC_PATHS: [&str; 2] = ["/api/exchange", "/docs"];
@@ -36,6 +41,11 @@ impl HostNames {
         Self(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")).into())
     }
 
+    /// Where a client asks.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.0[0])
+    }
+
     fn is_host(&self, host: &str) -> bool {
         self.0.iter().any(|name| name.eq_ignore_ascii_case(host))
     }
@@ -51,23 +61,49 @@ pub(super) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let mut answer = match check_request(&state, &mut request) {
-        Ok(()) => next.run(request).await,
+    let connection = request.extensions().get::<Arc<HttpConnection>>().cloned();
+    let _in_flight = connection.as_ref().map(HttpConnection::start_request);
+    let mut answer = match check_request(&state, &request) {
+        Ok(None) => next.run(request).await,
+        Ok(Some(caller)) => match admit(&state, &caller, connection.as_ref()) {
+            Ok(_permit) => {
+                request.extensions_mut().insert(caller.clone());
+                request.extensions_mut().insert(Arc::clone(&state.streams));
+                caller.run(next.run(request)).await
+            }
+            Err(refused) => *refused,
+        },
         Err(problem) => problem.into_response(),
     };
     add_security_headers(answer.headers_mut());
     answer
 }
 
-fn check_request(state: &AppState, request: &mut Request) -> Result<(), ErrorResponse> {
+/// Returns the caller; none for a path that needs no token.
+fn check_request(state: &AppState, request: &Request) -> Result<Option<HttpCaller>, ErrorResponse> {
     check_host(&state.names, request.uri(), request.headers())?;
     check_origin(&state.names, request.headers())?;
     if PUBLIC_PATHS.contains(&request.uri().path()) {
-        return Ok(());
+        return Ok(None);
     }
-    let scope = scope_of(state, request.headers())?;
-    request.extensions_mut().insert(scope);
-    Ok(())
+    caller_of(state, request.headers()).map(Some)
+}
+
+/// Counts a caller's connection and request; over a bound the answer says to try again.
+fn admit(
+    state: &AppState,
+    caller: &HttpCaller,
+    connection: Option<&Arc<HttpConnection>>,
+) -> Result<QuotaPermit, Box<Response>> {
+    let account: CallerAccount = caller.account();
+    if connection.is_some_and(|connection| !connection.assign(&account)) {
+        let mut refused = ErrorResponse::busy_connections().into_response();
+        let close = HeaderValue::from_static("close");
+        refused.headers_mut().insert(header::CONNECTION, close);
+        return Err(Box::new(refused));
+    }
+    let permit = state.requests.acquire(&account);
+    permit.ok_or_else(|| Box::new(ErrorResponse::busy_requests().into_response()))
 }
 
 /// The one value of a header; an error if there are several, or if it is no text.
@@ -106,20 +142,38 @@ fn check_origin(names: &HostNames, headers: &HeaderMap) -> Result<(), ErrorRespo
     }
 }
 
-fn scope_of(state: &AppState, headers: &HeaderMap) -> Result<TokenScope, ErrorResponse> {
+fn caller_of(state: &AppState, headers: &HeaderMap) -> Result<HttpCaller, ErrorResponse> {
     let value = single_header(headers, header::AUTHORIZATION).ok().flatten();
     let token = value
         .and_then(|value| value.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    token.and_then(|(_, token)| state.tokens.scope_of(token)).ok_or_else(|| {
-        let hint = "send `Authorization: Bearer` and the token in run/http.json; \
-                    it changes at each start";
+    token.and_then(|(_, token)| state.caller_with(token)).ok_or_else(|| {
+        let hint = "send `Authorization: Bearer` and the token in run/http.json, which changes at \
+                    each start, or a login or minted token that is not revoked and not expired";
         ErrorResponse::new(ErrorCode::Unauthorized, "there is no valid token in the request", hint)
     })
 }
 
+impl AppState {
+    /// The holder of a token.
+    fn caller_with(&self, token: &str) -> Option<HttpCaller> {
+        if let Some(scope) = self.tokens.scope_of(token) {
+            return Some(HttpCaller::of_start(scope));
+        }
+        let now = self.projects.now();
+        let grants = &self.access.grants;
+        let grant = grants.find(token, now)?;
+        if grant.note_use(now) {
+            let access = Arc::clone(&self.access);
+            // No request waits for the disk because of it.
+            tokio::task::spawn_blocking(move || access.grants.save_uses(now));
+        }
+        Some(HttpCaller::of_grant(grant))
+    }
+}
+
 /// Adds the security headers of every answer.
-fn add_security_headers(headers: &mut HeaderMap) {
+pub(super) fn add_security_headers(headers: &mut HeaderMap) {
     let fixed = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CACHE_CONTROL, "no-store"),

@@ -5,11 +5,15 @@
 use serde_json::{Value, json};
 use utoipa::OpenApi as _;
 use utoipa::openapi::extensions::Extensions;
-use utoipa::openapi::path::Operation as Documented;
+use utoipa::openapi::path::{
+    Operation as Documented, Parameter, ParameterBuilder, ParameterIn, ParameterStyle,
+};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, Required, ResponseBuilder};
 
-use super::route_policy::{RouteAccess, RoutePolicy};
+use super::reveal::REVEAL_PARAMETER;
+use super::route_policy::{EnforcedPolicy, RouteAccess, RouteReach};
 use super::routes;
 
 /// The JSON schema of events.
@@ -29,12 +33,15 @@ const BEARER_SCHEME: &str = "bearer";
     tags(
         (name = "projects", description = "Projects and where they stand."),
         (name = "changes", description = "What was changed, by whom, and what differs."),
+        (name = "contents", description = "Files as they are and were."),
         (name = "context", description = "What agents know of files, and what is not so any more."),
         (name = "review", description = "Deciding on changes and going back."),
         (name = "checkpoints", description = "States that can be restored."),
         (name = "dialogs", description = "One dialog: its messages, session and approval."),
         (name = "file changes", description = "One dialog's records, decided one by one."),
+        (name = "access", description = "Logins, and tokens of agents."),
         (name = "events", description = "Recording what happens."),
+        (name = "maintenance", description = "Upkeep of the record, settings and setup."),
         (name = "interface", description = "The interface itself."),
     )
 )]
@@ -55,9 +62,10 @@ pub fn description() -> Value {
 fn build_document() -> OpenApi {
     let mut described = ApiDocument::openapi();
     described.merge(routes::all_routes().into_openapi());
-    let bearer = HttpBuilder::new()
-        .scheme(HttpAuthScheme::Bearer)
-        .description(Some("The token in HOME/run/http.json, new at each start."));
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
+        "The token in HOME/run/http.json, new at each start; a login that `POST /api/exchange` \
+             gave; or a token that was minted for an agent.",
+    ));
     described
         .components
         .get_or_insert_with(Components::new)
@@ -66,7 +74,14 @@ fn build_document() -> OpenApi {
 }
 
 /// The answers that come of the guard and of reading the request, so that no route repeats them.
-pub(super) fn document_operation(path: &str, operation: &mut Documented, policy: RoutePolicy) {
+pub(super) fn document_operation(path: &str, operation: &mut Documented, enforced: EnforcedPolicy) {
+    let policy = enforced.policy;
+    if policy.can_reveal {
+        operation.parameters.get_or_insert_default().push(reveal_parameter());
+    }
+    for parameter in operation.parameters.iter_mut().flatten() {
+        document_list(parameter);
+    }
     let has_body = operation.request_body.is_some();
     let has_query = operation.parameters.iter().flatten().next().is_some();
     let mut add = |status: &str, text: &str| {
@@ -82,7 +97,7 @@ pub(super) fn document_operation(path: &str, operation: &mut Documented, policy:
     if policy.access != RouteAccess::Public {
         add("401", "There is no valid token: `unauthorized`.");
     }
-    add("403", describe_access(policy.access));
+    add("403", &describe_access(enforced));
     if path.contains('{') {
         add("404", "Something that is named does not exist: `unknown_…`.");
         add("409", "It does not fit what is on record; the code says how.");
@@ -96,28 +111,52 @@ pub(super) fn document_operation(path: &str, operation: &mut Documented, policy:
     if policy.access != RouteAccess::Public {
         operation.security = Some(vec![SecurityRequirement::new(BEARER_SCHEME, [""; 0])]);
     }
-    let scope = match policy.access {
-        RouteAccess::Public => "anybody",
-        RouteAccess::AnyToken => "agent",
-        RouteAccess::HumansOrDryRuns => "human, or agent with dry_run",
-        RouteAccess::Humans => "human",
-    };
-    operation
-        .extensions
-        .get_or_insert_with(Extensions::default)
-        .insert("x-scope".into(), scope.into());
+    let extensions = operation.extensions.get_or_insert_with(Extensions::default);
+    extensions.insert("x-scope".into(), policy.access.as_str().into());
+    extensions.insert("x-reach".into(), enforced.reach.as_str().into());
 }
 
-fn describe_access(users: RouteAccess) -> &'static str {
-    match users {
-        RouteAccess::Public | RouteAccess::AnyToken => {
-            "The Host or Origin is not this server's: `foreign_host`, `foreign_origin`."
-        }
-        RouteAccess::HumansOrDryRuns => {
-            "An agent asked for more than a dry run: `human_only`. Or a foreign Host or Origin."
-        }
-        RouteAccess::Humans => "An agent asked: `human_only`. Or a foreign Host or Origin.",
+/// Every list of a query is one value with commas; utoipa leaves that out where the schema is given by
+/// a function.
+fn document_list(parameter: &mut Parameter) {
+    if matches!(parameter.schema, Some(RefOr::T(Schema::Array(_)))) {
+        parameter.style = Some(ParameterStyle::Form);
+        parameter.explode = Some(false);
     }
+}
+
+fn reveal_parameter() -> Parameter {
+    ParameterBuilder::new()
+        .name(REVEAL_PARAMETER)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some("Shows secrets in this answer; for people."))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::Boolean)))
+        .build()
+}
+
+fn describe_access(enforced: EnforcedPolicy) -> String {
+    let mut reasons = Vec::new();
+    if enforced.policy.can_reveal {
+        reasons.push("An agent asked to reveal secrets: `human_only`.");
+    }
+    match enforced.policy.access {
+        RouteAccess::Public | RouteAccess::AnyToken => {}
+        RouteAccess::OwnDialog => reasons.push(
+            "An agent spoke for a dialog that is not its token's: `other_dialog`, `unbound_token`.",
+        ),
+        RouteAccess::HumansOrDryRuns => {
+            reasons.push("An agent asked for more than a dry run: `human_only`.");
+        }
+        RouteAccess::Humans => reasons.push("An agent asked: `human_only`."),
+    }
+    let is_limited = matches!(enforced.reach, RouteReach::Project | RouteReach::Machine)
+        && !matches!(enforced.policy.access, RouteAccess::Public | RouteAccess::Humans);
+    if is_limited {
+        reasons.push("The token is for another project: `other_project`.");
+    }
+    reasons.push("The Host or Origin is not this server's: `foreign_host`, `foreign_origin`.");
+    reasons.join(" ")
 }
 
 fn error_response(text: &str) -> RefOr<utoipa::openapi::Response> {

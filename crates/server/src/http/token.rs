@@ -3,7 +3,7 @@
 //! ```text
 //! HOME/run/http.json      the address and the person's token
 //! HOME/run/token          the person's token
-//! HOME/run/agent-token    the agents' token
+//! HOME/run/agent-token    a token for reading and checkpoints
 //! ```
 //!
 //! Invariants: a token has 256 bits from the operating system, is new at each start, and lies in
@@ -21,14 +21,17 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-/// What somebody may do.
+/// What a token is compared by.
+pub(super) type TokenDigest = [u8; 32];
+
+/// What the holder of a token may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Scope)]
 pub enum TokenScope {
     /// Everything.
     Human,
-    /// Record, look, and plan; never decide, and never write files.
+    /// Look, make checkpoints and plan, and record its own dialog; never decide or write files.
     Agent,
 }
 
@@ -36,19 +39,19 @@ pub enum TokenScope {
 #[derive(Clone)]
 pub(super) struct Secret {
     text: String,
-    digest: [u8; 32],
+    digest: TokenDigest,
 }
 
 impl Secret {
     /// A new one of this many random bytes, in letters that are safe everywhere.
     pub(super) fn new<const BYTES: usize>() -> Result<Self, ApiError> {
-        let mut bytes = [0; BYTES];
-        getrandom::fill(&mut bytes).map_err(|error| {
-            let message = format!("the system gives no random numbers: {error}");
-            ApiError::new(ErrorCode::NoRandom, message, "nothing can be served safely without them")
-        })?;
-        let text = BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        let text = BASE64_URL_SAFE_NO_PAD.encode(random_bytes::<BYTES>()?);
         Ok(Self { digest: digest(&text), text })
+    }
+
+    /// Random bytes in hexadecimal digits, for a name that is no secret.
+    pub(super) fn random_hex<const BYTES: usize>() -> Result<String, ApiError> {
+        Ok(hex(&random_bytes::<BYTES>()?))
     }
 
     /// Returns whether this is the secret, compared by digest.
@@ -68,8 +71,27 @@ impl fmt::Debug for Secret {
     }
 }
 
-fn digest(text: &str) -> [u8; 32] {
+fn random_bytes<const BYTES: usize>() -> Result<[u8; BYTES], ApiError> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let message = format!("the system gives no random numbers: {error}");
+        ApiError::new(ErrorCode::NoRandom, message, "nothing can be served safely without them")
+    })?;
+    Ok(bytes)
+}
+
+/// The digest that tokens are compared and kept by.
+pub(super) fn digest(text: &str) -> TokenDigest {
     Sha256::digest(text.as_bytes()).into()
+}
+
+/// Bytes in hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        use std::fmt::Write as _;
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The tokens of this start.

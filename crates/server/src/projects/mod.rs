@@ -3,7 +3,12 @@
 //! Opened on first request (REC-1), evicted least recently used: each has open files, threads,
 //! and a watcher.
 
+mod attention;
+mod caller_context;
 mod handle;
+mod health;
+mod job_queue;
+mod running;
 mod signal;
 mod watch_loop;
 mod worker;
@@ -11,15 +16,19 @@ mod worker;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use retake_engine::model::{ErrorCode, Millis};
-use retake_engine::{KnownProject, LocatedProject, Retake, WatchBudget};
+use retake_engine::model::{Caller, ErrorCode, Millis};
+use retake_engine::{KnownProject, LocatedProject, Project, Retake, WatchBudget};
 
 pub use crate::daemon::idle::{BusyGuard, IdleTracker};
+pub(crate) use caller_context::{current_caller, with_caller};
 use handle::ProjectEnv;
 pub use handle::ProjectHandle;
 use retake_service::ApiError;
-pub use signal::CommitSignal;
+pub(crate) use running::{PROGRESS_HINT, RunGuard};
+pub use signal::{CommitSignal, EphemeralEvent};
 pub(crate) use worker::{ProjectJob, RecordJob};
+
+use crate::stream::StreamHub;
 
 /// Maximum open projects, unless all of them are in use. Each takes an instance of inotify,
 /// of which a user has 128.
@@ -34,13 +43,25 @@ pub struct ProjectPool {
     handles: Mutex<Vec<Arc<ProjectHandle>>>,
     idle: Arc<IdleTracker>,
     budget: WatchBudget,
+    started_at: Millis,
+    streams: Arc<StreamHub>,
 }
 
 impl ProjectPool {
     /// The projects of this home; `clock` tells the time.
     pub fn new(retake: Retake, clock: fn() -> Millis) -> Self {
+        let retake = retake.said_by(Caller::daemon());
         let budget = WatchBudget::half_of_user_limit();
-        Self { retake, clock, handles: Mutex::default(), idle: Arc::default(), budget }
+        let streams = StreamHub::new(&retake);
+        Self {
+            retake,
+            clock,
+            handles: Mutex::default(),
+            idle: Arc::default(),
+            budget,
+            started_at: clock(),
+            streams,
+        }
     }
 
     /// Retake on this machine.
@@ -51,6 +72,11 @@ impl ProjectPool {
     /// The time now.
     pub fn now(&self) -> Millis {
         (self.clock)()
+    }
+
+    /// When the pool was made, at the daemon's start.
+    pub fn started_at(&self) -> Millis {
+        self.started_at
     }
 
     /// The idle tracker of the daemon.
@@ -94,22 +120,37 @@ impl ProjectPool {
         if let Some(handle) = found {
             return Ok(handle);
         }
-        let known = self.known_projects()?.into_iter().find(|project| project.id == id);
-        let Some(known) = known else {
-            return Err(ApiError::new(
-                ErrorCode::UnknownProject,
-                format!("there is no project '{id}'"),
-                "GET /api/projects lists them",
-            ));
-        };
-        self.open(&known.root)
+        self.handle_of(&self.locate(id)?)
+    }
+
+    /// Finds the project with this id without opening it, even if its folder is gone.
+    pub(crate) fn locate(&self, id: &str) -> Result<LocatedProject, ApiError> {
+        self.retake.locate_by_id(id)?.ok_or_else(|| unknown_project(id))
+    }
+
+    /// Reads in a project: with its handle if it is open, else with a reader that is closed again,
+    /// without a scan and a watcher.
+    pub fn peek<T>(
+        &self,
+        id: &str,
+        job: impl FnOnce(&Project) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        let open = self.handles().into_iter().find(|handle| handle.id() == id);
+        if let Some(handle) = open {
+            return handle.read(job);
+        }
+        let located = self.locate(id)?;
+        job(&self.retake.open_located(&located)?)
+    }
+
+    /// The event streams.
+    pub fn streams(&self) -> &Arc<StreamHub> {
+        &self.streams
     }
 
     /// Ends all event streams, because the daemon stops.
     pub fn close_streams(&self) {
-        for handle in self.handles() {
-            handle.commits().close();
-        }
+        self.streams.close();
     }
 
     fn handle_of(&self, located: &LocatedProject) -> Result<Arc<ProjectHandle>, ApiError> {
@@ -118,17 +159,38 @@ impl ProjectPool {
             handle.set_root(located.root());
             return Ok(handle);
         }
-        evict_oldest(&mut handles);
+        self.evict_oldest(&mut handles);
         let env = ProjectEnv {
             retake: self.retake.clone(),
             clock: self.clock,
             idle: Arc::clone(&self.idle),
             budget: self.budget.clone(),
+            streams: Arc::clone(&self.streams),
         };
         let handle = Arc::new(ProjectHandle::open(env, located)?);
         handles.push(Arc::clone(&handle));
         Ok(handle)
     }
+
+    /// Evicts the least recently used project that is not in use; one that is followed only if all
+    /// are. Its streams go on with what is recorded.
+    fn evict_oldest(&self, handles: &mut Vec<Arc<ProjectHandle>>) {
+        if handles.len() < MAX_OPEN_PROJECTS {
+            return;
+        }
+        let is_free = |handle: &Arc<ProjectHandle>| Arc::strong_count(handle) == 1;
+        let unfollowed = handles
+            .iter()
+            .position(|handle| is_free(handle) && !self.streams.is_followed(handle.id()));
+        if let Some(at) = unfollowed.or_else(|| handles.iter().position(is_free)) {
+            handles.remove(at);
+        }
+    }
+}
+
+fn unknown_project(id: &str) -> ApiError {
+    let message = format!("there is no project '{id}'");
+    ApiError::new(ErrorCode::UnknownProject, message, "GET /api/projects lists them")
 }
 
 /// Returns the project with this id and makes it the most recently used.
@@ -137,13 +199,4 @@ fn take_most_recent(handles: &mut Vec<Arc<ProjectHandle>>, id: &str) -> Option<A
     let handle = handles.remove(at);
     handles.push(Arc::clone(&handle));
     Some(handle)
-}
-
-/// Evicts the least recently used project that is not in use.
-fn evict_oldest(handles: &mut Vec<Arc<ProjectHandle>>) {
-    if handles.len() >= MAX_OPEN_PROJECTS
-        && let Some(at) = handles.iter().position(|handle| Arc::strong_count(handle) == 1)
-    {
-        handles.remove(at);
-    }
 }

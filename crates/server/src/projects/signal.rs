@@ -1,42 +1,48 @@
-//! A condition variable with a counter: wakes the followers of a project's events.
+//! Signals of one project to the event streams that follow it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-/// Counter of possible commits, which followers wait on.
-#[derive(Debug, Default)]
+use retake_engine::model::{DialogId, Millis, ProjectPath};
+use serde_json::Value;
+
+use crate::stream::StreamHub;
+
+/// A hint for followers: an event that is not on record and has no place in the order. A follower
+/// that is slow misses some; nothing that a client must know is told by a hint alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EphemeralEvent {
+    /// Its name.
+    pub name: &'static str,
+    /// The dialog that it concerns, if it is one.
+    pub dialog: Option<DialogId>,
+    /// Its fields.
+    pub data: Value,
+}
+
+/// Tells the followers of a project what may have happened in it.
+#[derive(Clone, Debug)]
 pub struct CommitSignal {
-    count: Mutex<u64>,
-    woken: Condvar,
-    closed: AtomicBool,
+    project: String,
+    hub: Arc<StreamHub>,
 }
 
 impl CommitSignal {
+    pub(super) fn new(project: &str, hub: Arc<StreamHub>) -> Self {
+        Self { project: project.to_owned(), hub }
+    }
+
     /// Signals that something may have been recorded.
     pub fn notify(&self) {
-        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.woken.notify_all();
+        self.hub.notify_commit(&self.project);
     }
 
-    /// Closes the signal: followers stop.
-    pub fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        self.notify();
+    /// Publishes a hint.
+    pub(super) fn publish(&self, hint: &EphemeralEvent) {
+        self.hub.notify_hint(&self.project, hint);
     }
 
-    /// Returns whether it is closed.
-    pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-    }
-
-    /// Blocks until the counter differs from `seen` or `timeout` elapses; returns the counter.
-    pub fn wait_past(&self, seen: u64, timeout: Duration) -> u64 {
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        let (count, _) = self
-            .woken
-            .wait_timeout_while(count, timeout, |count| *count == seen)
-            .unwrap_or_else(PoisonError::into_inner);
-        *count
+    /// Signals that files were saved whose newest versions are not on record yet.
+    pub(super) fn notify_touched(&self, paths: &[ProjectPath], at: Millis) {
+        self.hub.notify_touched(&self.project, paths, at);
     }
 }

@@ -1,36 +1,47 @@
 //! Scans a project when its watcher reports changes, without a request.
 //!
 //! Events are debounced, so that a burst costs one scan; a long burst is scanned in between.
-//! Folders that cannot be watched are polled.
+//! Folders that cannot be watched are polled. Files that were saved again within their minute are
+//! told to followers at once, though they are recorded later.
+//!
+//! Invariant: while nothing changes and nothing is deferred, the loop sleeps without a timer.
 
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use retake_engine::model::Millis;
-use retake_engine::{FileWatcher, RefreshOutcome, WatchState};
+use retake_engine::{ChangeWaiter, FileWatcher, RefreshOutcome, WaitOutcome, WatchState};
 
-use super::IdleTracker;
+use super::job_queue::JobSender;
 use super::worker::ProjectJob;
+use super::{CommitSignal, IdleTracker};
+use crate::daemon::idle::until_next_tick;
 
 /// Debounce: a burst ends when the watcher is quiet for this long.
 const DEBOUNCE: Duration = Duration::from_millis(150);
 /// Maximum debounce: a longer burst is scanned after this time.
 const MAX_DEBOUNCE: Duration = Duration::from_millis(600);
-/// Timeout of one wait for the watcher, after which due scans and polling are checked.
-const TICK_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of the check whether a deferred version is due.
+const DUE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Delay before a retry while git is at work or the project is locked.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
+/// Delay before a retry after a failure, which doubles; after a few of them, the interval.
+const FAILURE_DELAY: Duration = Duration::from_secs(1);
+const MAX_SHORT_RETRIES: u32 = 3;
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// Poll interval of folders that cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The watch loop of a project; ends with its watcher.
 pub(super) struct WatchLoop {
     pub(super) watch: Weak<FileWatcher>,
-    pub(super) jobs: SyncSender<ProjectJob>,
+    pub(super) waiter: ChangeWaiter,
+    pub(super) jobs: JobSender,
     pub(super) clock: fn() -> Millis,
     pub(super) idle: Arc<IdleTracker>,
+    pub(super) commits: CommitSignal,
 }
 
 impl WatchLoop {
@@ -45,15 +56,23 @@ impl WatchLoop {
     fn run(self) {
         let mut last = Instant::now();
         let mut due = None;
-        while let Some(watch) = self.watch.upgrade() {
-            let has_changes = watch.wait_for_changes(TICK_INTERVAL);
+        let mut failures = 0;
+        loop {
+            let waited = self.waiter.wait(self.pause(due));
+            let has_changes = waited == WaitOutcome::Changed;
+            let Some(watch) = self.watch.upgrade() else { return };
             if has_changes {
                 debounce(&watch);
             } else if !self.is_scan_due(&watch, last, due) {
                 continue;
             }
             drop(watch);
-            let Some(refreshed) = self.refresh() else { continue };
+            let Some(refreshed) = self.refresh() else {
+                thread::sleep(retry_delay(failures));
+                failures += 1;
+                continue;
+            };
+            failures = 0;
             if has_changes {
                 self.idle.record_activity();
             }
@@ -61,17 +80,28 @@ impl WatchLoop {
                 thread::sleep(RETRY_DELAY);
                 continue;
             }
+            self.commits.notify_touched(&refreshed.deferred, (self.clock)());
             (last, due) = (Instant::now(), refreshed.due);
         }
+    }
+
+    /// The timeout of the next wait; none if only the watcher can have anything to tell.
+    fn pause(&self, due: Option<Millis>) -> Option<Duration> {
+        if due.is_some() {
+            return Some(DUE_CHECK_INTERVAL);
+        }
+        let watch = self.watch.upgrade()?;
+        // All projects are polled at the same moment, so that they wake the machine once.
+        is_partial(&watch.state()).then(|| until_next_tick(POLL_INTERVAL))
     }
 
     /// Returns whether a scan is due that no watcher event triggers.
     fn is_scan_due(&self, watch: &FileWatcher, last: Instant, due: Option<Millis>) -> bool {
         let is_due = due.is_some_and(|due| due <= (self.clock)());
-        is_due || (last.elapsed() >= POLL_INTERVAL && is_partial(&watch.state()))
+        is_due || (last.elapsed() >= POLL_INTERVAL / 2 && is_partial(&watch.state()))
     }
 
-    /// Has the project's worker scan; on failure waits for the retry delay, then `None`.
+    /// Has the project's worker scan; `None` on failure.
     fn refresh(&self) -> Option<RefreshOutcome> {
         let (done, wait) = mpsc::sync_channel(1);
         let clock = self.clock;
@@ -84,12 +114,19 @@ impl WatchLoop {
             Ok(Ok(refreshed)) => Some(refreshed),
             Ok(Err(failure)) => {
                 tracing::debug!(code = %failure.code, "nothing was looked at");
-                thread::sleep(TICK_INTERVAL);
                 None
             }
             Err(_) => None,
         }
     }
+}
+
+/// The delay after so many failures: a project whose folder is gone fails for ever.
+fn retry_delay(failures: u32) -> Duration {
+    if failures < MAX_SHORT_RETRIES {
+        return FAILURE_DELAY * 2_u32.pow(failures);
+    }
+    until_next_tick(RETRY_INTERVAL)
 }
 
 /// Debounces: waits until a burst is over, or reached its maximum.

@@ -2,22 +2,29 @@
 //!
 //! Invariants: before each job the project is located, and reopened if its root, its record
 //! or its settings are not those that it was opened with. A job that panics fails alone. Events
-//! that wait at the same time are recorded together.
+//! that wait at the same time are recorded together. Bulk is recorded in portions, and small jobs
+//! that wait run in between; the events of one sender stay in their order.
 
 use std::fmt;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, PoisonError};
 
-use retake_engine::{Project, RecordOutcome};
+use retake_engine::model::{Caller, ErrorCode};
+use retake_engine::{Project, RecordOutcome, RootPresence};
 use retake_service::ApiError;
 use retake_service::request::{ProjectCommand as _, RecordEvents, Submission};
 
 use super::handle::{OpenProject, ProjectEnv, ProjectShared};
+use super::job_queue::{JobReceiver, JobSender};
 use super::watch_loop::WatchLoop;
 
-/// Maximum events in one batch: their senders wait for all of them.
+/// Maximum events in one batch, and in a portion of bulk: their senders wait for all of them.
 const MAX_BATCH_EVENTS: usize = 64;
+/// Maximum bytes of the events in a portion of bulk; one event may have more.
+const MAX_PORTION_BYTES: usize = 512 * 1024;
+/// Maximum events of a sender whose job is small; one with more is bulk.
+const MAX_SMALL_EVENTS: usize = 8;
 
 /// A job of a project's worker.
 pub(crate) enum ProjectJob {
@@ -25,35 +32,119 @@ pub(crate) enum ProjectJob {
     Record(RecordJob),
     /// Anything else.
     Call(JobFn),
-    /// The handle was dropped: the worker ends.
-    Stop,
 }
 
 type JobFn = Box<dyn FnOnce(Result<&Project, ApiError>) + Send>;
 type RecordResults = Vec<Result<RecordOutcome, ApiError>>;
 
-/// Events of one sender to record.
+/// Events of one sender to record, as many as are left of them.
 pub(crate) struct RecordJob {
-    /// The events.
-    pub(crate) submissions: Vec<Submission>,
-    /// Reports that recording begins; `false` if the sender has gone.
-    pub(crate) begin: Box<dyn FnOnce() -> bool + Send>,
+    submissions: std::vec::IntoIter<Submission>,
+    /// The results of the portions before.
+    recorded: RecordResults,
+    is_bulk: bool,
+    /// Reports that recording begins, before the first portion; `false` if the sender has gone.
+    begin: Option<Box<dyn FnOnce() -> bool + Send>>,
     /// Receives the results.
-    pub(crate) answer: Box<dyn FnOnce(Result<RecordResults, ApiError>) + Send>,
+    answer: Box<dyn FnOnce(Result<RecordResults, ApiError>) + Send>,
+}
+
+impl RecordJob {
+    /// A job that reports to `begin` and `answer`.
+    pub(crate) fn new(
+        submissions: Vec<Submission>,
+        begin: impl FnOnce() -> bool + Send + 'static,
+        answer: impl FnOnce(Result<RecordResults, ApiError>) + Send + 'static,
+    ) -> Self {
+        Self {
+            recorded: Vec::with_capacity(submissions.len()),
+            is_bulk: submissions.len() > MAX_SMALL_EVENTS,
+            submissions: submissions.into_iter(),
+            begin: Some(Box::new(begin)),
+            answer: Box::new(answer),
+        }
+    }
+
+    /// Returns whether it has more events than a small job.
+    pub(super) fn is_bulk(&self) -> bool {
+        self.is_bulk
+    }
+
+    /// Returns the number of events that are left.
+    pub(super) fn waiting(&self) -> usize {
+        self.submissions.len()
+    }
+
+    /// Reports that it begins, once; returns `false` if the sender has gone.
+    fn begin(&mut self) -> bool {
+        self.begin.take().is_none_or(|begin| begin())
+    }
+
+    /// Takes the next portion.
+    fn take_portion(&mut self) -> Vec<Submission> {
+        let count = portion_length(self.submissions.as_slice());
+        self.submissions.by_ref().take(count).collect()
+    }
+
+    /// Answers with what was recorded; events that are left failed with this error.
+    fn fail(mut self, failure: &ApiError) {
+        if self.recorded.is_empty() {
+            return (self.answer)(Err(failure.clone()));
+        }
+        let left = self.submissions.map(|_| Err(failure.clone()));
+        self.recorded.extend(left);
+        (self.answer)(Ok(self.recorded));
+    }
+}
+
+/// Returns the number of events at the beginning that make a portion; at least one.
+fn portion_length(submissions: &[Submission]) -> usize {
+    let mut bytes = 0;
+    let fits = |submission: &&Submission| {
+        bytes += byte_length(submission);
+        bytes <= MAX_PORTION_BYTES
+    };
+    submissions.iter().take(MAX_BATCH_EVENTS).take_while(fits).count().max(1)
+}
+
+fn byte_length(submission: &Submission) -> usize {
+    struct ByteCount(usize);
+    impl io::Write for ByteCount {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = ByteCount(0);
+    // An event that cannot be written counts as a portion of its own.
+    match serde_json::to_writer(&mut count, &submission.event) {
+        Ok(()) => count.0,
+        Err(_) => MAX_PORTION_BYTES,
+    }
 }
 
 impl ProjectJob {
     pub(crate) fn call(work: impl FnOnce(Result<&Project, ApiError>) + Send + 'static) -> Self {
         Self::Call(Box::new(work))
     }
+
+    /// Returns whether it waits while small jobs run.
+    pub(super) fn is_bulk(&self) -> bool {
+        match self {
+            Self::Record(recording) => recording.is_bulk(),
+            Self::Call(_) => false,
+        }
+    }
 }
 
 impl fmt::Debug for ProjectJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Record(recording) => write!(f, "Record({})", recording.submissions.len()),
-            Self::Call(_) => f.write_str("Work"),
-            Self::Stop => f.write_str("End"),
+            Self::Record(recording) => write!(f, "Record({})", recording.waiting()),
+            Self::Call(_) => f.write_str("Call"),
         }
     }
 }
@@ -63,30 +154,24 @@ pub(super) struct ProjectWorker {
     shared: Arc<ProjectShared>,
     env: ProjectEnv,
     /// For the watch loop.
-    jobs: SyncSender<ProjectJob>,
+    jobs: JobSender,
     open: Option<OpenProject>,
     reconciled: bool,
 }
 
 impl ProjectWorker {
-    pub(super) fn new(
-        shared: Arc<ProjectShared>,
-        env: ProjectEnv,
-        jobs: SyncSender<ProjectJob>,
-    ) -> Self {
+    pub(super) fn new(shared: Arc<ProjectShared>, env: ProjectEnv, jobs: JobSender) -> Self {
         Self { shared, env, jobs, open: None, reconciled: false }
     }
 
     /// Runs jobs until the handle is dropped.
-    pub(super) fn run(mut self, queue: &Receiver<ProjectJob>) {
-        let mut next = None;
-        while let Some(job) = next.take().or_else(|| self.next_job(queue)) {
+    pub(super) fn run(mut self, queue: &JobReceiver) {
+        while let Some(job) = self.next_job(queue) {
             let done = match job {
-                ProjectJob::Stop => return,
                 ProjectJob::Call(work) => self.run_job(work),
+                ProjectJob::Record(bulk) if bulk.is_bulk() => self.record_portion(bulk, queue),
                 ProjectJob::Record(first) => {
-                    let (group, other) = batch_waiting(first, queue);
-                    next = other;
+                    let group = batch_waiting(first, queue);
                     self.run_job(|project| record_batch(project, group))
                 }
             };
@@ -98,21 +183,64 @@ impl ProjectWorker {
         }
     }
 
+    /// Records a portion of bulk, and puts the rest back into the queue; `None` if it panicked.
+    fn record_portion(&mut self, mut bulk: RecordJob, queue: &JobReceiver) -> Option<()> {
+        if self.env.idle.is_shutting_down() && bulk.begin.is_none() {
+            bulk.fail(&stopping());
+            return Some(());
+        }
+        self.run_job(|project| {
+            if !bulk.begin() {
+                return;
+            }
+            let submissions = bulk.take_portion();
+            let at = submissions.last().map_or(0, |submission| submission.at);
+            let recorded = project.and_then(|project| {
+                (RecordEvents { submissions }).run(project, at, &mut |_, _| {})
+            });
+            match recorded {
+                Ok(recorded) => bulk.recorded.extend(recorded),
+                Err(failure) => return bulk.fail(&failure),
+            }
+            if bulk.waiting() > 0 {
+                queue.put_back(bulk);
+            } else {
+                (bulk.answer)(Ok(bulk.recorded));
+            }
+        })
+    }
+
     /// Returns the next job; tidies the store while the queue is empty.
-    fn next_job(&self, queue: &Receiver<ProjectJob>) -> Option<ProjectJob> {
-        if let Ok(job) = queue.try_recv() {
+    fn next_job(&self, queue: &JobReceiver) -> Option<ProjectJob> {
+        if let Some(job) = queue.try_take() {
             return Some(job);
         }
         if let Some(open) = &self.open {
             open.project.run_maintenance();
         }
-        queue.recv().ok()
+        queue.take()
     }
 
     /// Runs a job with the project opened as it is now; `None` if it panicked.
     fn run_job(&mut self, job: impl FnOnce(Result<&Project, ApiError>)) -> Option<()> {
-        let attempt = AssertUnwindSafe(|| job(self.open_project()));
-        catch_unwind(attempt).inspect_err(|_| tracing::error!("a job panicked")).ok()
+        let (shared, clock) = (Arc::clone(&self.shared), self.env.clock);
+        let attempt = AssertUnwindSafe(|| {
+            let project = self.open_project();
+            if let Err(failure) = &project {
+                shared.report.fail(failure, clock());
+            }
+            job(project);
+        });
+        let done = catch_unwind(attempt);
+        if done.is_err() {
+            tracing::error!("a job panicked");
+            self.note_failure(&ApiError::new(
+                ErrorCode::Internal,
+                "a job ended in a fault of Retake",
+                "see the daemon's log, and report it",
+            ));
+        }
+        done.ok()
     }
 
     fn open_project(&mut self) -> Result<&Project, ApiError> {
@@ -124,13 +252,23 @@ impl ProjectWorker {
         let open = if let Some(open) = current {
             open
         } else {
-            let mut project = self.env.retake.open(&located.root())?;
+            let mut project = self.env.retake.open_located(&located)?;
             project.defer_maintenance();
             project.set_clock(self.env.clock);
-            self.watch(&mut project);
+            // Of another folder, or none, nothing is recorded.
+            if located.presence() == RootPresence::Present {
+                self.watch(&mut project);
+            }
             OpenProject { located, project }
         };
-        Ok(&self.open.insert(open).project)
+        let project = &self.open.insert(open).project;
+        // A job of a request names its own caller.
+        project.set_caller(Caller::daemon());
+        Ok(project)
+    }
+
+    fn note_failure(&self, failure: &ApiError) {
+        self.shared.report.fail(failure, (self.env.clock)());
     }
 
     /// Starts the watcher, and records what changed while no daemon ran.
@@ -143,11 +281,17 @@ impl ProjectWorker {
         match project.watch(self.env.budget.clone()) {
             Ok(watch) => {
                 let weak = Arc::downgrade(&watch);
+                self.shared.report.set_watch_failure(None);
                 *self.shared.watch.lock().unwrap_or_else(PoisonError::into_inner) = weak.clone();
                 let (clock, idle) = (self.env.clock, Arc::clone(&self.env.idle));
-                WatchLoop { watch: weak, jobs: self.jobs.clone(), clock, idle }.spawn();
+                let (jobs, commits) = (self.jobs.clone(), self.shared.commits.clone());
+                let waiter = watch.waiter();
+                WatchLoop { watch: weak, waiter, jobs, clock, idle, commits }.spawn();
             }
-            Err(error) => tracing::warn!("nothing is watched: {error}"),
+            Err(error) => {
+                tracing::warn!("nothing is watched: {error}");
+                self.shared.report.set_watch_failure(Some(error.to_string()));
+            }
         }
         self.reconcile(project);
     }
@@ -160,29 +304,31 @@ impl ProjectWorker {
         match project.reconcile((self.env.clock)()) {
             Ok(_) => self.reconciled = true,
             // The next request reports the error.
-            Err(error) => tracing::warn!("what happened meanwhile is not known: {error}"),
+            Err(error) => {
+                tracing::warn!("what happened meanwhile is not known: {error}");
+                self.note_failure(&error.into());
+            }
         }
     }
 }
 
-/// Collects the record jobs that wait, up to the first job of another kind.
-fn batch_waiting(
-    first: RecordJob,
-    queue: &Receiver<ProjectJob>,
-) -> (Vec<RecordJob>, Option<ProjectJob>) {
-    let mut count = first.submissions.len();
+/// The error of events that a daemon which shuts down does not record.
+fn stopping() -> ApiError {
+    let message = "the daemon ends before it has recorded this event";
+    ApiError::new(ErrorCode::Stopping, message, "send it again with the same key: it counts once")
+}
+
+/// Collects the small record jobs that wait, up to the first job of another kind.
+fn batch_waiting(first: RecordJob, queue: &JobReceiver) -> Vec<RecordJob> {
+    let mut count = first.waiting();
     let mut group = vec![first];
-    while count < MAX_BATCH_EVENTS {
-        match queue.try_recv() {
-            Ok(ProjectJob::Record(recording)) => {
-                count += recording.submissions.len();
-                group.push(recording);
-            }
-            Ok(other) => return (group, Some(other)),
-            Err(_) => break,
-        }
+    while count < MAX_BATCH_EVENTS
+        && let Some(recording) = queue.take_small_record()
+    {
+        count += recording.waiting();
+        group.push(recording);
     }
-    (group, None)
+    group
 }
 
 /// Records a batch of several senders, and answers each with its own results.
@@ -191,19 +337,19 @@ fn record_batch(project: Result<&Project, ApiError>, group: Vec<RecordJob>) {
         Ok(project) => project,
         Err(failure) => {
             for recording in group {
-                (recording.answer)(Err(failure.clone()));
+                recording.fail(&failure);
             }
             return;
         }
     };
     let (mut submissions, mut waiting) = (Vec::new(), Vec::new());
-    for recording in group {
-        if (recording.begin)() {
-            waiting.push((recording.submissions.len(), recording.answer));
+    for mut recording in group {
+        if recording.begin() {
+            waiting.push((recording.waiting(), recording.answer));
             submissions.extend(recording.submissions);
         }
     }
-    let at = submissions.last().map_or(0, |submission| submission.at);
+    let at = submissions.last().map_or(0, |submission: &Submission| submission.at);
     match (RecordEvents { submissions }).run(project, at, &mut |_, _| {}) {
         Ok(mut recorded) => {
             for (count, answer) in waiting {
@@ -221,35 +367,58 @@ fn record_batch(project: Result<&Project, ApiError>, group: Vec<RecordJob>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::sync_channel;
+    use std::sync::mpsc::{Receiver, channel};
+
+    use retake_engine::model::{Event, EventKind};
+    use retake_engine::{InitOptions, Retake};
 
     use super::*;
+    use crate::ProjectPool;
 
-    fn submissions(count: usize) -> ProjectJob {
-        use retake_engine::model::{Event, EventKind};
-        let event = Event::new("d", EventKind::DialogEnd {});
-        let submission = Submission::new("k", event, 1);
-        let submissions = vec![submission; count];
-        ProjectJob::Record(RecordJob {
-            submissions,
-            begin: Box::new(|| true),
-            answer: Box::new(|_| {}),
-        })
+    fn messages(dialog: &str, count: usize) -> Vec<Submission> {
+        let message = |number| {
+            let text = format!("{dialog} {number}");
+            let event = Event::new(dialog, EventKind::AssistantMessage { text, calls: Vec::new() });
+            Submission::new(format!("{dialog}.{number}"), event, 3)
+        };
+        (0..count).map(message).collect()
+    }
+
+    fn recorded_seqs(results: &Receiver<Result<RecordResults, ApiError>>) -> Vec<u64> {
+        let results = results.recv().unwrap().unwrap();
+        results.into_iter().map(|one| one.unwrap().seq.unwrap()).collect()
+    }
+
+    /// The gate is in the bulk's begin: the hook comes when the first portion is under way.
+    #[test]
+    fn an_event_that_comes_while_bulk_is_recorded_goes_before_the_rest_of_it() {
+        let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let retake = Retake::new(home.path());
+        retake.init(folder.path(), InitOptions::default(), 1, &mut |_, _| {}).unwrap();
+        let handle = ProjectPool::new(retake, || 2).open(folder.path()).unwrap();
+        let ((begun, is_begun), (open, gate)) = (channel(), channel());
+        let ((bulk_answer, bulk_results), (hook_answer, hook_results)) = (channel(), channel());
+        let wait_for_gate = move || begun.send(()).is_ok() && gate.recv().is_ok();
+        let answer = move |results| bulk_answer.send(results).unwrap();
+        let bulk =
+            RecordJob::new(messages("bulk", 20 * MAX_BATCH_EVENTS + 1), wait_for_gate, answer);
+        handle.send(ProjectJob::Record(bulk)).unwrap();
+        is_begun.recv().unwrap();
+        let answer = move |results| hook_answer.send(results).unwrap();
+        let hook = RecordJob::new(messages("hook", 1), || true, answer);
+        handle.send(ProjectJob::Record(hook)).unwrap();
+        open.send(()).unwrap();
+        let (hook, bulk) = (recorded_seqs(&hook_results), recorded_seqs(&bulk_results));
+        assert!(bulk.is_sorted(), "in their order");
+        let before = bulk.iter().filter(|seq| **seq < hook[0]).count();
+        assert_eq!((before, bulk.len()), (MAX_BATCH_EVENTS, 20 * MAX_BATCH_EVENTS + 1));
     }
 
     #[test]
-    fn what_waits_is_gathered_up_to_other_work_or_the_limit() {
-        let (jobs, queue) = sync_channel(100);
-        let first = |job: ProjectJob| match job {
-            ProjectJob::Record(recording) => recording,
-            ProjectJob::Call(_) | ProjectJob::Stop => panic!("it records"),
-        };
-        for job in [submissions(2), submissions(1), ProjectJob::call(|_| {}), submissions(1)] {
-            jobs.send(job).unwrap();
-        }
-        let (group, other) = batch_waiting(first(submissions(1)), &queue);
-        assert_eq!((group.len(), matches!(other, Some(ProjectJob::Call(_)))), (3, true));
-        let (group, other) = batch_waiting(first(submissions(MAX_BATCH_EVENTS)), &queue);
-        assert_eq!((group.len(), other.is_none()), (1, true));
+    fn a_portion_has_few_events_and_few_bytes_and_at_least_one() {
+        let mut large = messages("d", 3);
+        large[1].event.what = EventKind::UserMessage { text: "x".repeat(MAX_PORTION_BYTES) };
+        assert_eq!(portion_length(&messages("d", 1000)), MAX_BATCH_EVENTS);
+        assert_eq!((portion_length(&large), portion_length(&large[1..])), (1, 1));
     }
 }

@@ -1,17 +1,20 @@
 //! Renders an event of the journal for the stream: a name and JSON.
 //!
-//! Every event has the same first fields, whatever others call them (C-1, C-21): where it stands,
-//! when it was, and whose it is. What else the journal knows of it comes beside them. Contents of
-//! files are in none of them but the diff of `file_edit`. Secrets in words and diffs are masked.
+//! Every event has the same first fields: where it stands, when it was, and whose it is, under the
+//! names that the documents have for them. What else the journal knows of it comes beside them. What
+//! older designs call them (C-1, C-21) is added on demand. Contents of files are in none of them but
+//! the diff of `file_edit`. Secrets in words and diffs are masked.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use retake_engine::model::{Change, ChangeId, JournalKind, ProjectPath};
-use retake_engine::{Audience, JournalEvent, Project, StaleFile, iso_8601};
-use retake_service::{Masking, documents};
+use retake_engine::{Audience, JournalEvent, Project, RecordNameCursor, StaleFile, iso_8601};
+use retake_service::Masking;
+use retake_service::documents::{ChangeDocument, LocatePaths as _, StaleFileDocument};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
@@ -49,6 +52,8 @@ pub(super) struct EventRenderer<'p> {
     /// Also under the names of older designs.
     pub(super) compat: bool,
     pub(super) masking: Masking,
+    /// Names the records of changes, which older designs know them by.
+    pub(super) names: &'p RefCell<RecordNameCursor>,
 }
 
 impl EventRenderer<'_> {
@@ -57,9 +62,9 @@ impl EventRenderer<'_> {
         let mut data = self.common_fields(event, change);
         let fields = match (event.kind, change) {
             (JournalKind::UserMessage, _) => user_fields(&event.body),
-            (JournalKind::FileChanged, Some(change)) => file_changed_fields(change),
+            (JournalKind::FileChanged, Some(change)) => self.file_changed_fields(change),
             (JournalKind::FileChangeStatus, _) => status_fields(&event.body),
-            (JournalKind::StaleContext, _) => stale_context_fields(&event.body),
+            (JournalKind::StaleContext, _) => self.stale_context_fields(&event.body),
             // The lines themselves may hold anything.
             (JournalKind::LostEvent, _) => {
                 json!({ "lines": event.body["lines"].as_array().map(Vec::len) })
@@ -90,17 +95,20 @@ impl EventRenderer<'_> {
 
     fn common_fields(&self, event: &JournalEvent, change: Option<&Change>) -> Map<String, Value> {
         let mut data = Map::new();
+        let call = change.and_then(|change| change.call.as_ref()).or(event.call.as_ref());
         merge_fields(
             &mut data,
             json!({
                 "type": public_name(event.kind),
                 "seq": event.seq,
+                "at": event.at,
                 "timestamp": iso_8601(event.at),
                 "project": self.project.id(),
-                "dialog_id": event.dialog,
-                "session_id": event.dialog,
-                "agent_id": event.agent,
-                "tool_call_id": event.call,
+                "dialog": event.dialog,
+                "agent": event.agent,
+                "agent_kind": self.agent_kind(event, change),
+                "call": call,
+                "said_by": event.said_by,
             }),
         );
         if let Some(change) = change {
@@ -108,12 +116,57 @@ impl EventRenderer<'_> {
                 &mut data,
                 json!({
                     "path": change.path.to_string(),
+                    "old_path": change.old_path.as_ref().map(ToString::to_string),
                     "file_path": absolute_path(self.project.root(), &change.path),
-                    "tool_call_id": self.project.tool_call_id(change).ok().flatten(),
                 }),
             );
         }
+        if self.compat {
+            merge_fields(&mut data, self.older_names(event, change));
+        }
         data
+    }
+
+    /// The product of the agent that an event is of; a dialog's main agent if it names none.
+    fn agent_kind(&self, event: &JournalEvent, change: Option<&Change>) -> Option<String> {
+        if let Some(kind) = change.and_then(|change| change.kind.clone()) {
+            return Some(kind);
+        }
+        let dialog = event.dialog.as_ref()?;
+        self.project.agent_kind(dialog, event.agent.as_ref()).ok().flatten()
+    }
+
+    /// The names that older designs gave to what every event has.
+    fn older_names(&self, event: &JournalEvent, change: Option<&Change>) -> Value {
+        let record = |change| self.names.borrow_mut().name(self.project, change).ok().flatten();
+        let mut names = json!({
+            "dialog_id": event.dialog, "session_id": event.dialog, "agent_id": event.agent,
+            "tool_call_id": match change {
+                Some(change) => json!(record(change)),
+                None => json!(event.call),
+            },
+        });
+        if let Some(change) = change_of(event) {
+            names["change_id"] = change.to_string().into();
+        }
+        names
+    }
+
+    fn file_changed_fields(&self, change: &Change) -> Value {
+        json!({
+            "change_type": change.change_type,
+            "operation": change.method,
+            "actor": change.actor,
+            "confidence": change.confidence,
+            "change": ChangeDocument::from(change).located(self.project.root()),
+        })
+    }
+
+    fn stale_context_fields(&self, body: &Value) -> Value {
+        let files: Vec<_> =
+            stale_files(body).map(|file| StaleFileDocument::new(&file, Audience::Person)).collect();
+        let files = files.located(self.project.root());
+        json!({ "reaction": body["reaction"], "count": body["count"], "files": files })
     }
 }
 
@@ -124,25 +177,6 @@ fn user_fields(body: &Value) -> Value {
     })
 }
 
-fn file_changed_fields(change: &Change) -> Value {
-    json!({
-        "change_id": change.id.to_string(),
-        "old_path": change.old_path.as_ref().map(ToString::to_string),
-        "change_type": change.change_type,
-        "operation": change.method,
-        "actor": change.actor,
-        "confidence": change.confidence,
-        "change": documents::ChangeDocument::from(change),
-    })
-}
-
-fn stale_context_fields(body: &Value) -> Value {
-    let files: Vec<_> = stale_files(body)
-        .map(|file| documents::StaleFileDocument::new(&file, Audience::Person))
-        .collect();
-    json!({ "reaction": body["reaction"], "count": body["count"], "files": files })
-}
-
 /// The files that an event tells to be stale; of many, the first few.
 pub(super) fn stale_files(body: &Value) -> impl Iterator<Item = StaleFile> {
     let files = body["files"].as_array().into_iter().flatten();
@@ -150,9 +184,7 @@ pub(super) fn stale_files(body: &Value) -> impl Iterator<Item = StaleFile> {
 }
 
 fn status_fields(body: &Value) -> Value {
-    json!({
-        "change_id": body["change"], "status": body["status"], "approved": body["approved"],
-    })
+    json!({ "change": body["change"], "status": body["status"], "approved": body["approved"] })
 }
 
 fn merge_fields(data: &mut Map<String, Value>, more: Value) {

@@ -13,6 +13,10 @@ use retake_engine::model::{
 use retake_service::ApiError;
 
 use super::event::{public_name, stale_files};
+use crate::projects::{EphemeralEvent, PROGRESS_HINT};
+
+/// The name of the hint that a file was saved and is not on record yet.
+pub(super) const FILE_TOUCHED: &str = "file_touched";
 
 /// Events about many files, which do not list them.
 const MULTI_FILE_EVENTS: &[JournalKind] = &[
@@ -33,14 +37,40 @@ pub struct StreamFilter {
     /// Of this agent, or possibly of it.
     pub agent: Option<AgentId>,
     /// Only events of these kinds.
-    pub kinds: Option<BTreeSet<JournalKind>>,
+    pub kinds: Option<BTreeSet<StreamKind>>,
+    /// Also all hints, which are not on record.
+    pub hints: bool,
     /// This file, or what is in this folder.
     pub path: Option<ProjectPath>,
 }
 
+/// A kind of events that a client can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StreamKind {
+    /// Events of the journal.
+    Recorded(JournalKind),
+    /// Hints of this name.
+    Hint(&'static str),
+}
+
+impl StreamKind {
+    /// The kinds that there are.
+    fn all() -> impl Iterator<Item = Self> + Clone {
+        let recorded = JournalKind::ALL.iter().copied().map(Self::Recorded);
+        recorded.chain([FILE_TOUCHED, PROGRESS_HINT].map(Self::Hint))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Recorded(kind) => public_name(kind),
+            Self::Hint(name) => name,
+        }
+    }
+}
+
 impl StreamFilter {
     /// Parses names of events, separated by commas.
-    pub fn parse_kinds(list: &str) -> Result<BTreeSet<JournalKind>, ApiError> {
+    pub fn parse_kinds(list: &str) -> Result<BTreeSet<StreamKind>, ApiError> {
         // Sorted, so that the error does not depend on the order.
         let names: BTreeSet<&str> = list.split(',').map(str::trim).collect();
         names.into_iter().map(parse_kind).collect()
@@ -48,7 +78,8 @@ impl StreamFilter {
 
     /// Returns whether an event passes; `change` is the one that it is about.
     pub(super) fn wants(&self, event: &JournalEvent, change: Option<&Change>) -> bool {
-        self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&event.kind))
+        let kind = StreamKind::Recorded(event.kind);
+        self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&kind))
             && self.dialog.as_ref().is_none_or(|dialog| {
                 event.dialog.as_ref() == Some(dialog)
                     || may_be_by(change, |candidate| candidate.dialog == *dialog)
@@ -59,12 +90,38 @@ impl StreamFilter {
             })
             && self.path.as_ref().is_none_or(|path| concerns(path, event, change))
     }
+
+    /// Returns true if the hint that a file was saved passes.
+    pub(super) fn wants_touched(&self, path: &ProjectPath) -> bool {
+        self.wants_saves() && self.path.as_ref().is_none_or(|wanted| is_at(wanted, path))
+    }
+
+    /// Returns true if any such hint passes: without being asked for, but not in a list of other
+    /// kinds. It is of no dialog and no agent.
+    pub(super) fn wants_saves(&self) -> bool {
+        let kind = StreamKind::Hint(FILE_TOUCHED);
+        (self.hints || self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&kind)))
+            && self.dialog.is_none()
+            && self.agent.is_none()
+    }
+
+    /// Returns whether another hint passes: those that were asked for. One that concerns no dialog passes
+    /// a filter by dialog.
+    pub(super) fn wants_hint(&self, hint: &EphemeralEvent) -> bool {
+        let kind = StreamKind::Hint(hint.name);
+        (self.hints || self.kinds.as_ref().is_some_and(|kinds| kinds.contains(&kind)))
+            && self.agent.is_none()
+            && match (&self.dialog, &hint.dialog) {
+                (Some(wanted), Some(dialog)) => wanted == dialog,
+                _ => true,
+            }
+    }
 }
 
-fn parse_kind(name: &str) -> Result<JournalKind, ApiError> {
-    let kinds = JournalKind::ALL.iter().copied();
-    kinds.clone().find(|kind| public_name(*kind) == name).ok_or_else(|| {
-        let known: Vec<_> = kinds.map(public_name).collect();
+fn parse_kind(name: &str) -> Result<StreamKind, ApiError> {
+    let mut kinds = StreamKind::all();
+    kinds.clone().find(|kind| kind.name() == name).ok_or_else(|| {
+        let known: Vec<_> = kinds.by_ref().map(StreamKind::name).collect();
         ApiError::new(
             ErrorCode::BadKind,
             format!("there are no events '{name}'"),
@@ -78,10 +135,15 @@ fn may_be_by(change: Option<&Change>, is_it: impl Fn(&CandidateCall) -> bool) ->
 }
 
 fn concerns(wanted: &ProjectPath, event: &JournalEvent, change: Option<&Change>) -> bool {
-    let is_in = |path: &ProjectPath| path == wanted || path.is_beneath(wanted);
+    let is_in = |path: &ProjectPath| is_at(wanted, path);
     let Some(change) = change else {
         return MULTI_FILE_EVENTS.contains(&event.kind)
             || stale_files(&event.body).any(|file| is_in(&file.path));
     };
     is_in(&change.path) || change.old_path.as_ref().is_some_and(is_in)
+}
+
+/// Returns true if a path is the wanted one, or beneath it.
+fn is_at(wanted: &ProjectPath, path: &ProjectPath) -> bool {
+    path == wanted || path.is_beneath(wanted)
 }

@@ -6,26 +6,33 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use super::StreamEvent;
 
 /// Reconnection delay of browsers, in milliseconds.
 const RETRY_MS: u32 = 1000;
 
 /// The first frame: where the stream starts, for a client that is cut off before any event.
-pub(super) fn opening_frame(position: u64) -> String {
-    format!("retry: {RETRY_MS}\nid: {position}\n\n")
+pub(super) fn opening_frame(cursor: &str) -> String {
+    format!("retry: {RETRY_MS}\nid: {cursor}\n\n")
 }
 
-/// The frames of one event.
-pub(super) fn event_frames(told: &StreamEvent) -> String {
+/// The frames of one event; after the last of them a client resumes at the cursor.
+pub(super) fn event_frames(told: &StreamEvent, cursor: &str) -> String {
     let mut text = String::new();
     for (at, (name, data)) in told.entries.iter().enumerate() {
         if at + 1 == told.entries.len() {
-            let _ = writeln!(text, "id: {}", told.seq);
+            let _ = writeln!(text, "id: {cursor}");
         }
         let _ = write!(text, "event: {name}\ndata: {data}\n\n");
     }
     text
+}
+
+/// A frame that has no place in the order: a client does not resume after it.
+pub(super) fn hint_frame(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
 }
 
 /// Heartbeat: an empty comment.
@@ -33,8 +40,8 @@ pub(super) const HEARTBEAT: &str = ":\n\n";
 
 /// Nothing for this client, up to here. A frame without data is no event to a client, but moves
 /// its last id: when it resumes, what was filtered out is not read again.
-pub(super) fn position_frame(seq: u64) -> String {
-    format!("id: {seq}\n\n")
+pub(super) fn position_frame(cursor: &str) -> String {
+    format!("id: {cursor}\n\n")
 }
 
 #[cfg(test)]
@@ -49,13 +56,14 @@ mod tests {
             entries: vec![("file_edit".into(), json!({})), ("file_changed".into(), json!([1]))],
         };
         let text = "event: file_edit\ndata: {}\n\nid: 7\nevent: file_changed\ndata: [1]\n\n";
-        assert_eq!(event_frames(&group), text);
+        assert_eq!(event_frames(&group, "7"), text);
     }
 
     #[test]
     fn a_line_break_in_a_text_does_not_end_the_frame() {
         let data = json!({ "content": "a\n\nid: 9\r\nb\u{2028}" });
-        let text = event_frames(&StreamEvent { seq: 1, entries: vec![("user".into(), data)] });
+        let told = StreamEvent { seq: 1, entries: vec![("user".into(), data)] };
+        let text = event_frames(&told, "1");
         assert_eq!(text.matches('\n').count(), 4, "{text}");
         assert!(!text.contains('\r'), "{text}");
     }

@@ -1,17 +1,24 @@
-//! Forwards events from a follower to its connection's queue.
+//! Forwards a feed's events to its connection's queue.
+//!
+//! What is on record waits for room in the queue; hints go in only while half of it is free, and
+//! those that do not are counted and told.
 
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
 
 use retake_service::ApiError;
+use serde_json::json;
 
-use super::{EventFollower, FrameSender, StreamTiming, frame};
-
-/// Interval of the check that the client is still connected.
-const CLIENT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+use super::feed::EventFeed;
+use super::filter::FILE_TOUCHED;
+use super::{FrameSender, StreamNews, StreamSubscription, frame};
 
 /// Forwards events until the client leaves, does not read, or the streams are closed.
-pub fn pump(mut follower: EventFollower, sender: &FrameSender, timing: StreamTiming) {
-    if let Err(failure) = forward_events(&mut follower, sender, timing) {
+pub(crate) fn pump(
+    mut feed: impl EventFeed,
+    sender: &FrameSender,
+    subscription: &StreamSubscription,
+) {
+    if let Err(failure) = forward_events(&mut feed, sender, subscription) {
         tracing::warn!(code = %failure.code, %failure, "an event stream ends");
         let data = serde_json::to_string(&failure).unwrap_or_default();
         let _ = sender.push(format!("event: failure\ndata: {data}\n\n"));
@@ -19,37 +26,79 @@ pub fn pump(mut follower: EventFollower, sender: &FrameSender, timing: StreamTim
 }
 
 fn forward_events(
-    follower: &mut EventFollower,
+    feed: &mut impl EventFeed,
     sender: &FrameSender,
-    timing: StreamTiming,
+    subscription: &StreamSubscription,
 ) -> Result<(), ApiError> {
-    let mut sent_until = follower.position();
-    let mut quiet_since = Instant::now();
-    if !sender.push(frame::opening_frame(sent_until)) {
+    let mut sent = feed.cursor();
+    if !sender.push(frame::opening_frame(&sent)) {
         return Ok(());
     }
-    while !follower.is_closed() && sender.is_drained() {
-        let events = follower.next_events(CLIENT_CHECK_INTERVAL.min(timing.heartbeat))?;
-        for event in events {
-            let (seq, frame) = (event.seq, frame::event_frames(&event));
+    let mut hints = HintForwarder::default();
+    while !subscription.is_closed() && sender.is_open() {
+        let mut news = subscription.take_news();
+        hints.forward(feed, &mut news, sender);
+        for told in feed.next_events(&news, subscription)? {
+            let frames = frame::event_frames(&told.event, &told.cursor);
             // It may take long until there is room for the frame; that is enough to hold.
-            drop(event);
-            if !sender.push(frame) {
+            drop(told.event);
+            if !sender.push(frames) {
                 return Ok(());
             }
-            sent_until = seq;
-            quiet_since = Instant::now();
+            sent = told.cursor;
         }
-        if quiet_since.elapsed() >= timing.heartbeat {
-            let position = follower.position();
-            let has_moved = position != sent_until;
-            let beat =
-                if has_moved { frame::position_frame(position) } else { frame::HEARTBEAT.into() };
-            if !sender.push(beat) {
-                return Ok(());
-            }
-            (sent_until, quiet_since) = (position, Instant::now());
+        if feed.has_more() {
+            continue;
+        }
+        let cursor = feed.cursor();
+        if cursor != sent {
+            sender.set_next_beat(frame::position_frame(&cursor));
+        }
+        if !sender.wait(hints.has_untold()) {
+            return Ok(());
         }
     }
     Ok(())
+}
+
+/// Forwards hints.
+#[derive(Debug, Default)]
+struct HintForwarder {
+    /// How many were left out since that was last told, by project.
+    untold: BTreeMap<String, u64>,
+}
+
+impl HintForwarder {
+    fn has_untold(&self) -> bool {
+        !self.untold.is_empty()
+    }
+
+    fn forward(&mut self, feed: &impl EventFeed, news: &mut StreamNews, sender: &FrameSender) {
+        for (file, at) in std::mem::take(&mut news.touched) {
+            if !feed.filter().wants_touched(&file.path) {
+                continue;
+            }
+            let Some(data) = feed.touched_hint(&file, at) else { continue };
+            if !sender.offer(frame::hint_frame(FILE_TOUCHED, &data)) {
+                *self.untold.entry(file.project).or_default() += 1;
+            }
+        }
+        if feed.filter().wants_saves() {
+            for (project, count) in std::mem::take(&mut news.untold) {
+                *self.untold.entry(project).or_default() += count;
+            }
+        }
+        for hint in std::mem::take(&mut news.hints) {
+            // One that does not fit is missed, as those are that come while the client is away.
+            if feed.filter().wants_hint(&hint) {
+                let _ = sender.offer(frame::hint_frame(hint.name, &hint.data));
+            }
+        }
+        self.untold.retain(|project, count| {
+            let data = json!({
+                "type": FILE_TOUCHED, "project": project, "path": null, "untold": count,
+            });
+            !sender.offer(frame::hint_frame(FILE_TOUCHED, &data))
+        });
+    }
 }

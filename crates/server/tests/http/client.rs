@@ -94,23 +94,28 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
+    /// The same as it came: a content need not be text.
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Answer {
     pub(crate) fn read(mut stream: TcpStream) -> Self {
         let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
         loop {
-            let count = stream.read(&mut part).unwrap();
+            // A connection that is cut ends the answer, too.
+            let count = stream.read(&mut part).unwrap_or(0);
             bytes.extend_from_slice(&part[..count]);
             if count == 0 || is_endless(&bytes) {
                 break;
             }
         }
-        let text = String::from_utf8(bytes).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let end = bytes.windows(4).position(|part| part == b"\r\n\r\n");
+        let body = end.map(|end| bytes.split_off(end + 4)).unwrap_or_default();
+        let head = String::from_utf8(bytes).unwrap();
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let status = status.unwrap_or_else(|| panic!("no answer: {text:?}"));
-        Self { status, head: head.to_lowercase(), body: body.to_owned() }
+        let status = status.unwrap_or_else(|| panic!("no answer: {head:?}"));
+        let text = String::from_utf8_lossy(&body).into_owned();
+        Self { status, head: head.trim_end().to_lowercase(), body: text, bytes: body }
     }
 
     #[track_caller]

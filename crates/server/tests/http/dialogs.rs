@@ -129,8 +129,11 @@ fn checkpoints_and_session_have_the_fields_of_the_requirements() {
         "base_content",
         "deletions",
         "diff",
+        "file_path",
         "is_binary",
         "is_too_large",
+        "line",
+        "old_path",
         "path",
         "status",
     ];

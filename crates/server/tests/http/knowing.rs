@@ -62,8 +62,9 @@ fn an_agent_tells_what_it_read() {
     let stage = stage();
     let unseen = || told(&stage.got("context?dialog=d1&stale=true"), &["path"]);
     assert_eq!(unseen(), json!([["a.txt"]]));
+    let token = stage.mint(Some("d1"));
     let mark = |body: &Value| {
-        let ask = Ask::new("POST", &stage.path("context/mark")).token(&stage.agent());
+        let ask = Ask::new("POST", &stage.path("context/mark")).token(&token);
         stage.send(&ask.json(body))
     };
     let some = mark(&json!({ "dialog": "d1", "paths": [{ "path": "a.txt", "lines": [1, 2] }] }));
@@ -71,12 +72,14 @@ fn an_agent_tells_what_it_read() {
     assert_eq!(unseen(), json!([["a.txt"]]), "it has not seen the line that changed");
     let paths = json!([{ "path": "a.txt" }, { "path": "none.txt" }]);
     let body = json!({ "dialog": "d1", "paths": paths, "source": "file_mentioned" });
-    assert_eq!(mark(&body).json(), json!({ "marked": 1, "untracked": [{ "path": "none.txt" }] }));
+    let place = stage.project.root().join("none.txt");
+    let untracked = json!([{ "path": "none.txt", "file_path": place }]);
+    assert_eq!(mark(&body).json(), json!({ "marked": 1, "untracked": untracked }));
     assert_eq!(unseen(), json!([]));
     let newest = stage.got("context?dialog=d1");
     assert_eq!(newest["files_in_context"][0]["record_source"], "file_mentioned");
     for (body, code) in [
-        (json!({ "dialog": "none", "paths": [] }), "unknown_dialog"),
+        (json!({ "dialog": "none", "paths": [] }), "other_dialog"),
         (json!({ "dialog": "d1", "paths": [{ "path": "../x" }] }), "outside_project"),
         (json!({ "dialog": "d1", "paths": [{ "path": "a.txt", "lines": [3, 1] }] }), "bad_value"),
         (json!({ "dialog": "d1", "paths": [], "source": "user_edited" }), "bad_value"),

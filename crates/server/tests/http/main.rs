@@ -4,15 +4,28 @@
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who writes files directly")]
 
 mod abuse;
+mod agent_tokens;
+mod bulk;
+mod calls;
+mod cancelling;
 mod client;
+mod contents;
 mod conversations;
 mod curl;
 mod description;
 mod dialogs;
+mod diffs;
+mod every_caller;
 mod every_route;
 mod knowing;
+mod limits;
+mod live_page;
+mod logins;
+mod missing;
+mod overview;
 mod reading;
 mod reviewing;
 mod schemathesis;
 mod stage;
 mod threats;
+mod upkeep;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::client::Ask;
 use crate::stage::{STORY, Stage};
 
 #[test]
@@ -93,15 +94,16 @@ fn a_change_is_shown_with_its_difference_and_what_was_said() {
 #[test]
 fn the_net_difference_of_several_changes_is_one() {
     let stage = Stage::new(STORY);
-    let diff = stage.got("diff?dialog=d1&path=a.txt");
-    let text = diff["files"][0]["diff"].as_str().unwrap();
+    assert_eq!(stage.got("diff?dialog=d1&path=a.txt")["files"][0]["changes"], 2);
+    let diff = stage.got("diff/file?dialog=d1&path=a.txt");
+    let text = diff["diff"].as_str().unwrap();
     assert!(text.contains("-two\n+Two\n") && !text.contains("TWO"), "{text}");
     let changes = stage.got("changes?path=a.txt");
     let (last, first) = (ids(&changes)[0], ids(&changes)[1]);
-    let until = stage.got(&format!("diff?path=a.txt&to={first}"));
-    assert!(until["files"][0]["diff"].as_str().unwrap().contains("+TWO\n"));
-    let from = stage.got(&format!("diff?path=a.txt&from={last}"));
-    assert!(from["files"][0]["diff"].as_str().unwrap().contains("-TWO\n+Two\n"));
+    let until = stage.got(&format!("diff/file?path=a.txt&to={first}"));
+    assert!(until["diff"].as_str().unwrap().contains("+TWO\n"));
+    let from = stage.got(&format!("diff/file?path=a.txt&from={last}"));
+    assert!(from["diff"].as_str().unwrap().contains("-TWO\n+Two\n"));
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn threat_prefix_check_paths_do_not_lead_out_of_the_project() {
         "",
         ".",
     ] {
-        for route in ["blame", "changes", "diff"] {
+        for route in ["blame", "changes", "diff", "diff/file", "file"] {
             let answer = stage.get(&format!("{route}?path={path}"));
             let told = (answer.status, answer.code());
             assert_eq!(told, (422, "outside_project".into()), "{route} {path}: {}", answer.body);
@@ -158,7 +160,11 @@ fn threat_secrets_in_snapshots_are_masked_in_everything_that_holds_content() {
         format!("changes/{change}"),
         format!("changes/{change}?form=structured"),
         format!("changes/{change}/diff?form=structured"),
-        "diff?dialog=d1&form=structured".to_owned(),
+        "diff?dialog=d1".to_owned(),
+        "diff/file?dialog=d1&path=.env&form=structured".to_owned(),
+        "file?path=.env".to_owned(),
+        format!("changes/{change}/before"),
+        format!("changes/{change}/after"),
         "blame?path=.env".to_owned(),
         "status".to_owned(),
         "dialogs".to_owned(),
@@ -179,6 +185,47 @@ fn threat_secrets_in_snapshots_are_masked_in_everything_that_holds_content() {
     }
     stage.done("undo", &json!({ "yes": true }));
     assert_eq!(stage.project.read(".env"), b"KEY=old\n", "what is masked is restored all the same");
+}
+
+/// A person sees secrets in an answer that is asked for so, an agent never does.
+#[test]
+fn secrets_are_revealed_to_the_person_in_one_answer() {
+    let stage = Stage::new(
+        r"
+        file .env: KEY=old\n
+        init
+        say d1: password: 'hunter2-said'
+        write d1 w1 .env: KEY=hunter2-canary\n
+        turn-end d1
+    ",
+    );
+    let change = ids(&stage.got("changes"))[0].to_owned();
+    for (path, secret) in [
+        (format!("changes/{change}"), "hunter2-canary"),
+        (format!("changes/{change}/diff"), "hunter2-canary"),
+        ("diff/file?path=.env&dialog=d1".to_owned(), "hunter2-canary"),
+        ("/sessions/d1/file-changes".to_owned(), "hunter2-canary"),
+        ("/api/dialogs/d1/history".to_owned(), "hunter2-said"),
+    ] {
+        let mark = if path.contains('?') { '&' } else { '?' };
+        let revealed = format!("{path}{mark}reveal=true");
+        let answer = stage.get(&revealed);
+        assert_eq!(answer.status, 200, "{revealed}: {}", answer.body);
+        assert!(answer.body.contains(secret), "{revealed}: {}", answer.body);
+        for masked in [path.clone(), format!("{path}{mark}reveal=false")] {
+            let answer = stage.get(&masked);
+            assert_eq!(answer.status, 200, "{masked}: {}", answer.body);
+            assert!(!answer.body.contains(secret), "{masked}: {}", answer.body);
+        }
+        let of_agent = stage.send(&Ask::new("GET", &stage.path(&revealed)).token(&stage.agent()));
+        assert_eq!((of_agent.status, of_agent.code().as_str()), (403, "human_only"), "{revealed}");
+        let wrong = stage.get(&format!("{path}{mark}reveal=1"));
+        assert_eq!((wrong.status, wrong.code().as_str()), (400, "bad_query"), "{path}");
+    }
+    // Where no content is shown there is nothing to reveal.
+    for path in ["changes?reveal=true", "diff?reveal=true"] {
+        assert_eq!(stage.get(path).code(), "bad_query", "{path}");
+    }
 }
 
 #[test]

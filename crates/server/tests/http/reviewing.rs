@@ -208,3 +208,30 @@ fn a_restore_names_paths_that_no_state_has_and_keeps_to_a_dialog() {
     let unknown = json!({ "checkpoint": checkpoint, "dialog": "d9", "dry_run": true });
     assert_eq!(stage.post("restore", &unknown).code(), "unknown_dialog");
 }
+
+/// The list says what the next undo and redo do, in pages too.
+#[test]
+fn the_steps_of_undo_and_redo_are_listed_newest_first() {
+    let stage = Stage::new(STORY);
+    let steps = stage.got("steps");
+    let first = &steps["undo"][0];
+    assert_eq!(steps["redo"], json!([]));
+    for (field, value) in [
+        ("kind", json!("turn")),
+        ("title", json!("turn 1 of dialog d1")),
+        ("prompt", json!("make it better")),
+        ("files", json!(2)),
+        ("state", json!("next")),
+        ("undone", json!(false)),
+    ] {
+        assert_eq!(first[field], value, "{field}: {steps}");
+    }
+    let planned = stage.done("undo", &json!({ "dry_run": true }));
+    assert_eq!(planned["title"], format!("undo of {}", first["title"].as_str().unwrap()));
+    let undone = stage.done("undo", &json!({}));
+    let steps = stage.got("steps?limit=1");
+    assert_eq!(steps["undo"], json!([]), "{steps}");
+    let next = &steps["redo"][0];
+    assert_eq!((&next["operation"], &next["state"]), (&undone["operation"], &json!("next")));
+    assert_eq!(next["undone"], true);
+}

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use retake_engine::InitOptions;
 use retake_server::ProjectPool;
 use retake_server::http::{HttpOptions, HttpServer, serve};
 use retake_testkit::{TestProject, play};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::{Answer, Ask};
 
@@ -25,6 +26,7 @@ pub(crate) const STORY: &str = r"
 /// A running server.
 pub(crate) struct Stage {
     pub(crate) project: TestProject,
+    pub(crate) pool: Arc<ProjectPool>,
     pub(crate) running: HttpServer,
     pub(crate) id: String,
 }
@@ -37,11 +39,23 @@ impl Stage {
         Self::of(project)
     }
 
+    /// The same beside another, empty project, whose id comes with it.
+    pub(crate) fn beside_another_project() -> (Self, String) {
+        let project = TestProject::new();
+        play(&project, STORY);
+        let other = project.outer().join("other");
+        std::fs::create_dir(&other).unwrap();
+        let made = project.retake().init(&other, InitOptions::default(), 1, &mut |_, _| {});
+        let id = made.unwrap().project.id().to_owned();
+        (Self::of(project), id)
+    }
+
     pub(crate) fn of(project: TestProject) -> Self {
-        let pool = ProjectPool::new(project.retake(), || 1_700_000_900_000);
-        let running = serve(Arc::new(pool), &HttpOptions::default()).unwrap();
-        let id = project.retake().projects().unwrap().first().unwrap().id.clone();
-        Self { project, running, id }
+        let pool = Arc::new(ProjectPool::new(project.retake(), || 1_700_000_900_000));
+        let running = serve(Arc::clone(&pool), &HttpOptions::default()).unwrap();
+        let known = project.retake().projects().unwrap();
+        let id = known.iter().find(|known| known.root == project.root()).unwrap().id.clone();
+        Self { project, pool, running, id }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -58,6 +72,19 @@ impl Stage {
 
     pub(crate) fn agent(&self) -> String {
         self.file("agent-token")
+    }
+
+    /// Mints a token for an agent of the project, bound to a dialog if one is named.
+    pub(crate) fn mint(&self, dialog: Option<&str>) -> String {
+        let minted = self.done("agent-tokens", &json!({ "dialog": dialog }));
+        minted["token"].as_str().unwrap().to_owned()
+    }
+
+    /// The same project with a server that was started again.
+    pub(crate) fn restarted(self) -> Self {
+        let Self { project, running, .. } = self;
+        running.stop(true);
+        Self::of(project)
     }
 
     pub(crate) fn send(&self, ask: &Ask) -> Answer {

@@ -126,6 +126,7 @@ fn a_hook_s_call_counts_once_whoever_works_on_it() {
         cwd: "/".into(),
         run: None,
         user_home: None,
+        process: None,
         key: new_idempotency_key(5),
         at: 5,
     };

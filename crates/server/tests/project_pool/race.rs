@@ -170,7 +170,15 @@ impl AgentAtWork<'_> {
     fn end(&mut self) {
         let call = Some(format!("c{}", self.calls).as_str().into());
         let (ok, tool, input, background, task) = (Some(true), None, Value::Null, false, None);
-        self.record(EventKind::ToolEnd { call, ok, tool, input, background, task });
+        self.record(EventKind::ToolEnd {
+            call,
+            ok,
+            exit_code: None,
+            tool,
+            input,
+            background,
+            task,
+        });
     }
 
     fn record(&self, what: EventKind) -> RecordOutcome {

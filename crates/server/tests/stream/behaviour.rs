@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use retake_engine::Selection;
 use retake_engine::model::{Actor, AgentId, ChangeId, ContextSource, DialogId, RewindScope};
+use retake_engine::{Selection, TakeBackOptions};
 use retake_server::stream::{MAX_STREAMS, StreamTiming};
 use retake_service::request::{
     AcceptChanges, ApplyPlan, ChangeScope, MarkSeen, PlanRedo, PlanReject, PlanUndo, RefreshProject,
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use super::client::{Client, Connection, DEADLINE};
 use super::served::{LIVELY, Served, now};
 
-fn fields(data: &Value, names: &[&str]) -> Value {
+pub(crate) fn fields(data: &Value, names: &[&str]) -> Value {
     names.iter().map(|name| ((*name).to_owned(), data[name].clone())).collect()
 }
 
 /// Reads everything that a client of this stream gets from the start.
-fn read_all(served: &Served, query: &str) -> Client {
+pub(crate) fn read_all(served: &Served, query: &str) -> Client {
     let end = served.other.last_seq().unwrap();
     let mut client = Client::from_the_start();
     let mut connection = client.connect(&served.door, &served.events(query));
@@ -27,7 +27,7 @@ fn read_all(served: &Served, query: &str) -> Client {
     client
 }
 
-fn wait_for_seats(served: &Served, taken: usize) {
+pub(crate) fn wait_for_seats(served: &Served, taken: usize) {
     let began = Instant::now();
     while served.room.stream_limit().in_use() != taken {
         assert!(began.elapsed() < DEADLINE, "{} are taken", served.room.stream_limit().in_use());
@@ -132,66 +132,6 @@ fn filters_narrow_each_other() {
 }
 
 #[test]
-fn an_event_says_whose_it_is_in_the_words_of_every_client() {
-    let served = Served::new(LIVELY);
-    served.say(true, "d1", "make it\n\nid: 99");
-    served.edit(true, "d1", "a.txt", "two\n");
-    let change = served.test.changes().pop().unwrap();
-    let selection = Selection { changes: vec![change.id], ..Selection::default() };
-    served.ask(true, AcceptChanges { scope: ChangeScope::Changes(selection) }).unwrap();
-    let client = read_all(&served, "");
-
-    let user = &client.named("user")[0].data;
-    assert_eq!((&user["type"], &user["content"]), (&json!("user"), &json!("make it\n\nid: 99")));
-    assert_eq!((&user["session"], &user["dialog_id"]), (&json!("session_1"), &json!("d1")));
-    assert_eq!(user["checkpoint"].as_str().unwrap().len(), 40);
-
-    let file_path = served.test.root().join("a.txt").display().to_string();
-    let changed = &client.named("file_changed")[0].data;
-    let names = [
-        "path",
-        "file_path",
-        "dialog_id",
-        "session_id",
-        "agent_id",
-        "tool_call_id",
-        "change_type",
-        "operation",
-        "actor",
-        "confidence",
-        "seq",
-        "change_id",
-        "project",
-    ];
-    assert_eq!(
-        fields(changed, &names),
-        json!({
-            "path": "a.txt", "file_path": file_path, "dialog_id": "d1", "session_id": "d1",
-            "agent_id": "main", "tool_call_id": change.call, "change_type": "modify",
-            "operation": "write", "actor": "agent", "confidence": "certain", "seq": change.id.0,
-            "change_id": change.id.to_string(), "project": served.room.id(),
-        })
-    );
-    assert!(changed["timestamp"].as_str().unwrap().starts_with("2023-11-14T"), "{changed}");
-    assert_eq!(
-        fields(&changed["change"], &["id", "added", "removed"]),
-        json!({ "id": change.id.to_string(), "added": 1, "removed": 1 })
-    );
-
-    let status = &client.named("file_change_status")[0].data;
-    let names = ["status", "file_path", "path", "tool_call_id", "change_id", "dialog_id"];
-    assert_eq!(
-        fields(status, &names),
-        json!({
-            "status": "accepted", "file_path": file_path, "path": "a.txt",
-            "tool_call_id": change.call, "change_id": change.id.to_string(), "dialog_id": "d1",
-        })
-    );
-    // No content of a file is in any of them.
-    assert!(!format!("{:?}", client.seen).contains("two\\n"), "{:?}", client.seen);
-}
-
-#[test]
 fn older_names_come_on_demand_and_before_the_id() {
     let served = Served::new(LIVELY);
     served.edit(true, "d1", "a.txt", "two\n");
@@ -244,8 +184,8 @@ fn what_agents_do_not_know_any_more_is_told() {
     assert_eq!(read_all(&served, "?path=b.txt&kinds=stale_context").seen.len(), 0);
     let tracked = read_all(&served, "?kinds=context_tracked&agent=main");
     assert_eq!(
-        fields(&tracked.seen[0].data, &["agent_id", "source", "files"]),
-        json!({ "agent_id": "main", "source": "read_tool", "files": 1 })
+        fields(&tracked.seen[0].data, &["agent", "source", "files"]),
+        json!({ "agent": "main", "source": "read_tool", "files": 1 })
     );
 }
 
@@ -256,10 +196,8 @@ fn a_rejection_is_one_status_for_each_change_and_one_operation() {
     served.edit(true, "d1", "b.txt", "2\n");
     let first = served.test.changes()[0].id;
     let selection = Selection { changes: vec![first], ..Selection::default() };
-    let taking = retake_engine::TakeBackOptions {
-        cascade: retake_engine::CascadePolicy::Agents,
-        ..Default::default()
-    };
+    let taking =
+        TakeBackOptions { cascade: retake_engine::CascadePolicy::Agents, ..Default::default() };
     let plan =
         served.ask(true, PlanReject { scope: ChangeScope::Changes(selection), taking }).unwrap();
     served.ask(true, ApplyPlan { plan }).unwrap();
@@ -267,7 +205,7 @@ fn a_rejection_is_one_status_for_each_change_and_one_operation() {
     let statuses: Vec<_> = client
         .named("file_change_status")
         .iter()
-        .map(|seen| (seen.data["change_id"].clone(), seen.data["status"].clone()))
+        .map(|seen| (seen.data["change"].clone(), seen.data["status"].clone()))
         .collect();
     let ids: Vec<ChangeId> = served
         .test
@@ -417,7 +355,7 @@ fn only_what_agents_did_has_a_review_status() {
     served.edit(true, "d1", "a.txt", "two\n");
     served.test.write("mine.txt", "mine\n");
     for verb in ["undo", "redo"] {
-        let (taking, what) = (retake_engine::TakeBackOptions::default(), RewindScope::Files);
+        let (taking, what) = (TakeBackOptions::default(), RewindScope::Files);
         let plan = match verb {
             "undo" => served.ask(true, PlanUndo { taking, what }).unwrap().map(|(plan, _)| plan),
             _ => served.ask(true, PlanRedo { taking, what }).unwrap().map(|(plan, _)| plan),
@@ -437,5 +375,37 @@ fn only_what_agents_did_has_a_review_status() {
     let agents = agents.unwrap().id.to_string();
     let statuses = client.named("file_change_status");
     assert_eq!(statuses.len(), 2, "taken back, and in effect again");
-    assert!(statuses.iter().all(|seen| seen.data["change_id"] == agents), "{statuses:?}");
+    assert!(statuses.iter().all(|seen| seen.data["change"] == agents), "{statuses:?}");
+}
+
+/// Hints have no place in the order, so that a client that asked for none gets none.
+#[test]
+fn a_client_that_asks_for_hints_is_told_how_far_an_operation_is() {
+    let served = Served::new(LIVELY);
+    served.say(true, "d1", "go");
+    served.edit(true, "d1", "a.txt", "two\n");
+    let (mut plain, mut hinted) = (Client::default(), Client::default());
+    let mut plainly = plain.connect(&served.door, &served.events(""));
+    let mut with_hints = hinted.connect(&served.door, &served.events("?kinds=operation_progress"));
+    plain.read_until(&mut plainly, |client| client.last.is_some());
+    hinted.read_until(&mut with_hints, |client| client.last.is_some());
+    let undo = PlanUndo { taking: TakeBackOptions::default(), what: RewindScope::Files };
+    let (undo_plan, _) = served.ask(true, undo).unwrap().unwrap();
+    let done = served.ask(true, ApplyPlan { plan: undo_plan }).unwrap().operation.unwrap();
+    let is_written = |client: &Client| {
+        let mut phases = client.seen.iter().map(|seen| seen.data["phase"].as_str());
+        phases.any(|phase| phase == Some("writing"))
+    };
+    hinted.read_until(&mut with_hints, is_written);
+    let last = &hinted.seen.last().unwrap().data;
+    assert_eq!(
+        fields(last, &["type", "verb", "operation", "total"]),
+        json!({
+            "type": "operation_progress", "verb": "undo", "operation": done.id.to_string(), "total": 1,
+        })
+    );
+    assert!(hinted.seen.iter().all(|seen| seen.name == "operation_progress"), "{hinted:?}");
+    let end = served.other.last_seq().unwrap();
+    plain.read_until(&mut plainly, |client| client.last == Some(end));
+    assert!(plain.named("operation_progress").is_empty());
 }

@@ -25,8 +25,10 @@ impl Seen {
 /// A client that follows, with what is kept from one connection to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
-    /// The last id of a complete frame.
+    /// The last id of a complete frame, if it is a number.
     pub(crate) last: Option<u64>,
+    /// The same as it is written.
+    pub(crate) last_id: Option<String>,
     pub(crate) seen: Vec<Seen>,
     /// Comments, and frames that only move the id.
     pub(crate) beats: Vec<String>,
@@ -120,7 +122,8 @@ impl Client {
 
     /// Connects, where it left off.
     pub(crate) fn connect(&self, door: &Door, path: &str) -> Connection {
-        let last = self.last.map(|id| ("Last-Event-ID", id.to_string()));
+        let last = self.last_id.clone().or_else(|| self.last.map(|id| id.to_string()));
+        let last = last.map(|id| ("Last-Event-ID", id));
         let connection = Connection::get(door, path, last.as_slice());
         assert_eq!(connection.status, 200, "{}", connection.head);
         connection
@@ -134,7 +137,8 @@ impl Client {
                 lines.find_map(|line| line.strip_prefix(name)).map(ToOwned::to_owned)
             };
             if let Some(id) = field("id: ") {
-                self.last = Some(id.parse().unwrap());
+                self.last = id.parse().ok();
+                self.last_id = Some(id);
             }
             match (field("event: "), field("data: ")) {
                 (Some(name), Some(data)) => {

@@ -5,5 +5,11 @@
 
 mod behaviour;
 mod client;
+mod cost;
+mod reader;
 mod served;
+mod several;
+mod touched;
+mod vocabulary;
 mod walk;
+mod watching;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use retake_engine::model::{Event, EventKind, Millis};
-use retake_engine::{JournalEvent, Project};
+use retake_engine::{InitOptions, JournalEvent, Project};
 use retake_server::http::{self, HttpOptions, HttpServer};
 use retake_server::stream::StreamTiming;
 use retake_server::{ProjectHandle, ProjectPool};
@@ -40,14 +40,19 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn new(pace: StreamTiming) -> Self {
+        Self::with_clock(pace, now)
+    }
+
+    /// The server has a clock of its own.
+    pub(crate) fn with_clock(pace: StreamTiming, clock: fn() -> Millis) -> Self {
         let test = TestProject::in_memory();
         test.write("a.txt", "one\n");
         let other = test.init();
-        let pool = Arc::new(ProjectPool::new(test.retake(), now));
+        let pool = Arc::new(ProjectPool::new(test.retake(), clock));
         let room = pool.open(&test.root()).unwrap();
         let options = HttpOptions { timing: pace, ..HttpOptions::default() };
         let running = http::serve(Arc::clone(&pool), &options).unwrap();
-        let token = std::fs::read_to_string(test.home().join("run/agent-token")).unwrap();
+        let token = std::fs::read_to_string(test.home().join("run/token")).unwrap();
         let door = Door { address: running.addresses()[0], token };
         Self { test, pool, room, other, door, running: Some(running) }
     }
@@ -55,6 +60,14 @@ impl Served {
     /// The path of the project's stream.
     pub(crate) fn events(&self, query: &str) -> String {
         format!("/api/projects/{}/events{query}", self.room.id())
+    }
+
+    /// Another project in the same home, as another process has it open.
+    pub(crate) fn second(&self, name: &str) -> Project {
+        let root = self.test.outer().join(name);
+        std::fs::create_dir_all(&root).unwrap();
+        let options = InitOptions::default();
+        self.test.retake().init(&root, options, now(), &mut |_, _| {}).unwrap().project
     }
 
     /// Every event on record.
@@ -94,6 +107,15 @@ impl Served {
     pub(crate) fn say(&self, here: bool, dialog: &str, text: &str) {
         self.record(here, Event::new(dialog, EventKind::UserMessage { text: text.to_owned() }));
     }
+}
+
+/// A message of the person, recorded by another process.
+pub(crate) fn say_in(project: &Project, dialog: &str, text: &str) {
+    let at = now();
+    let event = Event::new(dialog, EventKind::UserMessage { text: text.to_owned() });
+    let submissions = vec![Submission::new(format!("test-{at}"), event, at)];
+    let recorded = RecordEvents { submissions }.run(project, at, &mut |_, _| {}).unwrap();
+    assert!(recorded.iter().all(Result::is_ok), "{recorded:?}");
 }
 
 impl Drop for Served {

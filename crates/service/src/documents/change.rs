@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::path::{hex, hex_if_needed};
-use super::{DiffForm, DiffRenderer, FileDiffDocument, MessageDocument, enum_schemas};
+use super::{
+    CallerDocument, DiffRenderer, DiffView, FileDiffDocument, LocatePaths as _, MessageDocument,
+    enum_schemas,
+};
 use crate::Masking;
 
 /// One file's step from `before` to `after`, made by an actor.
@@ -42,6 +45,9 @@ pub struct ChangeDocument {
     pub call: Option<String>,
     /// The tool's name as the agent gave it.
     pub tool: Option<String>,
+    /// The model that asked for the call, as the agent names it; null if that is not known (yet).
+    #[serde(default)]
+    pub model: Option<String>,
     /// Every call that can have made it.
     pub candidates: Vec<CandidateDocument>,
     /// The path after it; the path before it if it was deleted.
@@ -49,6 +55,14 @@ pub struct ChangeDocument {
     /// The path's exact bytes in hexadecimal digits; only if it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_hex: Option<String>,
+    /// The absolute path, beneath the project's root as it is known now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/home/me/project/src/main.rs")]
+    pub file_path: Option<String>,
+    /// The first line that it changed, as lines are numbered after it, from 1; null if it changed
+    /// none, or the file is gone.
+    #[serde(default)]
+    pub line: Option<u32>,
     /// The path before a rename.
     pub old_path: Option<String>,
     /// The old path's exact bytes in hexadecimal digits; only if it is not UTF-8.
@@ -68,7 +82,8 @@ pub struct ChangeDocument {
     pub added: Option<u32>,
     /// Lines removed; null for what has no lines.
     pub removed: Option<u32>,
-    /// The places where lines changed.
+    /// The places where lines changed; null for what has no lines, and for later changes of a long
+    /// list: the change itself has them.
     pub hunks: Option<Vec<HunkDocument>>,
     /// What was decided about it; null for what no agent did, on which nobody decides.
     #[schema(schema_with = enum_schemas::review_status)]
@@ -80,6 +95,8 @@ pub struct ChangeDocument {
     pub at: Millis,
     /// The change that this one belongs to: a formatter's rewrite of it.
     pub joins: Option<String>,
+    /// Who reported it or asked for it; null for what earlier versions recorded.
+    pub said_by: Option<CallerDocument>,
 }
 
 impl From<&model::Change> for ChangeDocument {
@@ -97,9 +114,12 @@ impl From<&model::Change> for ChangeDocument {
             confidence: change.confidence,
             call: change.call.as_ref().map(|id| id.0.clone()),
             tool: change.tool.clone(),
+            model: change.model.clone(),
             candidates: change.candidates.iter().map(CandidateDocument::from).collect(),
             path: change.path.to_string(),
             path_hex: hex_if_needed(&change.path),
+            file_path: None,
+            line: change.first_changed_line(),
             old_path: change.old_path.as_ref().map(ToString::to_string),
             old_path_hex: change.old_path.as_ref().and_then(hex_if_needed),
             change_type: change.change_type,
@@ -108,13 +128,21 @@ impl From<&model::Change> for ChangeDocument {
             after: SideDocument::of(&change.after),
             added: lines.map(|lines| lines.added),
             removed: lines.map(|lines| lines.removed),
-            hunks: lines.map(|lines| HunkDocument::numbered(&lines.hunks)),
+            hunks: lines
+                .filter(|lines| has_hunks(lines))
+                .map(|lines| HunkDocument::numbered(&lines.hunks)),
             status: change.review_status(),
             timestamp: iso_8601(change.at),
             at: change.at,
             joins: change.joins.map(|id| id.to_string()),
+            said_by: change.said_by.as_ref().map(CallerDocument::from),
         }
     }
+}
+
+/// Returns false if the hunks were left out of a long list.
+fn has_hunks(lines: &model::LineChanges) -> bool {
+    !lines.hunks.is_empty() || (lines.added == 0 && lines.removed == 0)
 }
 
 /// A call that can have made a change.
@@ -125,6 +153,12 @@ pub struct CandidateDocument {
     pub dialog: String,
     /// The agent within the dialog.
     pub agent: String,
+    /// The product of the agent.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// The model that asked for the call, as the agent names it.
+    #[serde(default)]
+    pub model: Option<String>,
     /// The agent's id of the call.
     pub call: String,
     /// The tool's name as the agent gave it.
@@ -136,6 +170,8 @@ impl From<&model::CandidateCall> for CandidateDocument {
         Self {
             dialog: candidate.dialog.0.clone(),
             agent: candidate.agent.0.clone(),
+            kind: candidate.kind.clone(),
+            model: candidate.model.clone(),
             call: candidate.call.0.clone(),
             tool: candidate.tool.clone(),
         }
@@ -293,17 +329,19 @@ impl ShownChange {
     pub fn read(
         project: &Project,
         change: &model::Change,
-        form: DiffForm,
+        view: impl Into<DiffView>,
         masking: Masking,
     ) -> Result<Self, StoreError> {
-        let diff = DiffRenderer::new(project, form, masking).render_file(&project.diff(change)?)?;
+        let mut renderer = DiffRenderer::for_one_file(project, view.into(), masking);
+        let diff = renderer.render_net(&change.into())?;
         let message = project.message_for_change(change)?;
         let said = project.agent_text_for_change(change)?;
-        Ok(Self {
+        let shown = Self {
             change: change.into(),
             diff,
             message: message.map(|message| MessageDocument::new(&message, masking)),
             said: masking.mask_optional(said.as_deref()),
-        })
+        };
+        Ok(shown.located(project.root()))
     }
 }

@@ -5,8 +5,8 @@ use retake_engine::{Project, StoreError, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::enum_schemas;
 use super::session::session_name;
+use super::{CallerDocument, enum_schemas};
 use crate::Masking;
 
 /// A named, durable state of the whole project.
@@ -36,6 +36,8 @@ pub struct CheckpointDocument {
     pub files: u64,
     /// Files that were being written or could not be captured, and are not in it as they were.
     pub unstable: u64,
+    /// Who asked for it, or said what it was made for; null for what earlier versions recorded.
+    pub said_by: Option<CallerDocument>,
 }
 
 impl CheckpointDocument {
@@ -52,6 +54,7 @@ impl CheckpointDocument {
             session: checkpoint.session.map(session_name),
             files: checkpoint.files,
             unstable: checkpoint.unstable,
+            said_by: checkpoint.said_by.as_ref().map(CallerDocument::from),
         }
     }
 }

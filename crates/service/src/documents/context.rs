@@ -7,8 +7,9 @@ use retake_engine::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::PathName;
+use super::agent_kinds::AgentKinds;
 use super::enum_schemas;
+use super::{LocatePaths as _, PathName};
 
 /// Which entries are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +53,9 @@ pub struct ContextEntryDocument {
     pub is_stale: bool,
     /// The agent.
     pub agent: String,
+    /// Its product.
+    #[serde(default)]
+    pub kind: Option<String>,
     /// The lines that it saw then, first and last; null for all of them.
     #[schema(value_type = Option<Vec<Vec<u32>>>)]
     pub lines: Option<Vec<(u32, u32)>>,
@@ -202,18 +206,24 @@ impl ContextDocument {
         agents: &[AgentId],
         choice: ContextChoice,
     ) -> Result<Self, StoreError> {
-        let mut entries = Vec::new();
+        let (mut entries, mut kinds) = (Vec::new(), AgentKinds::new(project));
         for agent in agents {
+            let kind = kinds.find(Some(dialog), Some(agent))?;
             for file in project.context(dialog, agent)? {
                 if file.stale.is_none() && choice.stale {
                     continue;
                 }
                 let first = if choice.timeline { 0 } else { file.entries.len() - 1 };
                 let shown = first..file.entries.len();
-                entries.extend(shown.map(|number| ContextEntryDocument::new(agent, &file, number)));
+                let entry = |number| ContextEntryDocument {
+                    kind: kind.clone(),
+                    ..ContextEntryDocument::new(agent, &file, number)
+                };
+                entries.extend(shown.map(entry));
             }
         }
-        Ok(Self { files_in_context: entries, cursor: None })
+        let document = Self { files_in_context: entries, cursor: None };
+        Ok(document.located(project.root()))
     }
 
     /// At most `limit` entries from `cursor` on.
@@ -241,6 +251,7 @@ impl ContextEntryDocument {
             user_edit_date: entry.dates.user,
             is_stale: file.stale.is_some(),
             agent: agent.0.clone(),
+            kind: None,
             lines: entry.lines.as_ref().map(|lines| lines.iter().map(|&one| one.into()).collect()),
             by: entry.by.as_ref().map(ChangedBy::from),
             change: entry.change.map(|change| change.to_string()),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::history::page_start;
 use super::session::session_name;
 use crate::history::ParsedConversation;
 use crate::request::ImportHistory;
@@ -70,6 +71,8 @@ pub struct ModelPage {
     pub cursor: Option<u64>,
     /// At most so many.
     pub limit: usize,
+    /// Maximum bytes of their texts; a page has at least one message.
+    pub max_bytes: usize,
 }
 
 impl ModelHistory {
@@ -90,7 +93,9 @@ impl ModelHistory {
         };
         let secret = SecretCalls::find(all.iter().map(|entry| &entry.message));
         let end = page.cursor.map_or(all.len(), |cursor| all.len().min(cursor as usize));
-        let start = end.saturating_sub(page.limit);
+        let sizes =
+            all[..end].iter().map(|entry| entry.message.content.iter().map(text_bytes).sum());
+        let start = page_start(sizes, page.limit, page.max_bytes);
         let hidden =
             |entry: &HistoryMessage| shown.as_ref().is_some_and(|all| !all.contains(&entry.place));
         let messages: Vec<_> = (start as u64..)
@@ -107,6 +112,16 @@ impl ModelHistory {
             has_more: start > 0,
             cursor: (start > 0).then_some(start as u64),
         })
+    }
+}
+
+/// The bytes of all texts in a value.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(all) => all.iter().map(text_bytes).sum(),
+        Value::Object(all) => all.iter().map(|(key, value)| key.len() + text_bytes(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 

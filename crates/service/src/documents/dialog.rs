@@ -16,8 +16,12 @@ pub struct DialogDocument {
     /// The product of its main agent.
     #[schema(example = "claude-code")]
     pub kind: Option<String>,
-    /// A title for people.
+    /// A title for people: the person's own, else the agent's.
     pub title: Option<String>,
+    /// The agent's own title, or the begin of the first message.
+    pub agent_title: Option<String>,
+    /// The title that the person gave it.
+    pub given_title: Option<String>,
     /// Messages of the person so far.
     pub turns: u64,
     /// Whether a turn is under way.
@@ -41,6 +45,8 @@ impl DialogDocument {
             id: dialog.id.0.clone(),
             kind: dialog.kind.clone(),
             title: masking.mask_optional(dialog.title.as_deref()),
+            agent_title: masking.mask_optional(dialog.agent_title.as_deref()),
+            given_title: masking.mask_optional(dialog.given_title.as_deref()),
             turns: dialog.turns,
             turn_open: dialog.turn_open,
             started: iso_8601(dialog.started_at),

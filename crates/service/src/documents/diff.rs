@@ -1,16 +1,21 @@
 //! Diffs, as text in git's format and as lines for a user interface.
+//!
+//! Invariants: a difference is read once for all of its forms. With limits, a document holds a page
+//! of the lines, each page is a patch with right headers of its own, and what is cut off is told.
 
-use std::ops::Range;
-
+use retake_engine::model::PathState;
 use retake_engine::{
-    self as engine, DiffBody, Project, StoreError, WordRanges, changed_words_of_diff,
+    self as engine, DiffBody, DiffContents, DiffOptions, LineEndings, NetFileChange, Project,
+    StoreError, WhitespaceRule, changed_words_of_diff,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::SideDocument;
-use super::path::{PathName, hex_if_needed};
-use crate::syntax::{DiffHighlighter, LineTokens, TokenKind};
+use super::diff_hunks::{DiffHunk, hunks, without_carriage_returns};
+use super::diff_page::{DiffCursor, DiffLimits, LinesPage};
+use super::path::{LocatePaths as _, PathName, hex_if_needed};
+use crate::syntax::{DiffHighlighter, LineTokens};
 use crate::{FileContent, Masking, patch};
 
 /// Differences, file by file.
@@ -40,71 +45,41 @@ pub struct FileDiffDocument {
     /// `lines`, or why there are none: `binary`, `too_large`, `not_captured`.
     #[schema(example = "lines")]
     pub body: String,
-    /// Lines added.
+    /// Lines added, in all pages.
     pub added: Option<u64>,
-    /// Lines removed.
+    /// Lines removed, in all pages.
     pub removed: Option<u64>,
-    /// The difference in git's form.
+    /// How the lines end on both sides; null if there are no lines.
+    pub line_endings: Option<LineEndingsDocument>,
+    /// The difference in git's form; of one page, if there are several.
     pub diff: String,
+    /// Whether git applies that text as it is: it has lines, and nothing is ignored, masked or cut
+    /// off in it.
+    pub exact: bool,
     /// The same by lines, if it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunks: Option<Vec<DiffHunk>>,
+    /// Whether the lines have tokens: asked for, in a language that is known, and not too long.
+    #[serde(default)]
+    pub highlighted: bool,
+    /// Whether something is cut off: lines before or after this page, or the ends of long lines.
+    #[serde(default)]
+    pub truncated: bool,
+    /// What to send as `cursor` for the lines that follow; null if these are the last.
+    #[serde(default)]
+    pub next: Option<String>,
 }
 
-/// A place of a difference with the lines around it.
+/// How the lines of both sides end: `lf`, `crlf`, `mixed`, or `none` without any newline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct DiffHunk {
-    /// Its head, as in the text.
-    #[schema(example = "@@ -1,3 +1,4 @@")]
-    pub header: String,
-    /// Its lines.
-    pub lines: Vec<DiffLineDocument>,
-}
-
-/// One line of a difference.
-///
-/// Places in it count UTF-16 code units, as JavaScript and language servers do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[schema(as = DiffLine)]
-pub struct DiffLineDocument {
-    /// Which side has it.
-    pub kind: LineKind,
-    /// Its number before, from 1.
-    pub old: Option<u32>,
-    /// Its number after, from 1.
-    pub new: Option<u32>,
-    /// Its text, without the newline.
-    pub text: String,
-    /// Whether the file ends with it, without a newline.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub no_newline: bool,
-    /// The words that changed: the start of each, and where it ends.
-    pub words: Vec<(u32, u32)>,
-    /// What its words are in the file's language.
-    pub tokens: Vec<DiffToken>,
-}
-
-/// Which side has a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LineKind {
-    /// Both.
-    Context,
-    /// The side after.
-    Added,
-    /// The side before.
-    Removed,
-}
-
-/// A part of a line, for whoever colours it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct DiffToken {
-    /// Where it starts.
-    pub start: u32,
-    /// Where it ends.
-    pub end: u32,
-    /// What it is.
-    pub token: TokenKind,
+#[schema(as = LineEndings)]
+pub struct LineEndingsDocument {
+    /// Before.
+    #[schema(example = "lf")]
+    pub before: String,
+    /// After.
+    #[schema(example = "crlf")]
+    pub after: String,
 }
 
 /// What a difference is written as.
@@ -118,19 +93,46 @@ pub enum DiffForm {
     Structured,
 }
 
+/// How differences are compared and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiffView {
+    /// How lines are compared, and how many are shown around what differs.
+    pub options: DiffOptions,
+    /// What is written.
+    pub form: DiffForm,
+    /// Marks the changed words of lines.
+    pub words: bool,
+    /// Highlights lines in the file's language.
+    pub tokens: bool,
+    /// The page; everything if there is none.
+    pub limits: Option<DiffLimits>,
+}
+
+impl From<DiffForm> for DiffView {
+    /// Everything, compared as git does.
+    fn from(form: DiffForm) -> Self {
+        Self { options: DiffOptions::default(), form, words: true, tokens: true, limits: None }
+    }
+}
+
 /// Writes the differences of one request.
 #[derive(Debug)]
 pub struct DiffRenderer<'a> {
     project: &'a Project,
-    form: DiffForm,
+    view: DiffView,
     masking: Masking,
     syntax: DiffHighlighter,
 }
 
 impl<'a> DiffRenderer<'a> {
     /// For differences in a project.
-    pub fn new(project: &'a Project, form: DiffForm, masking: Masking) -> Self {
-        Self { project, form, masking, syntax: DiffHighlighter::default() }
+    pub fn new(project: &'a Project, view: impl Into<DiffView>, masking: Masking) -> Self {
+        Self { project, view: view.into(), masking, syntax: DiffHighlighter::default() }
+    }
+
+    /// For the difference of one file, of which more is highlighted.
+    pub fn for_one_file(project: &'a Project, view: DiffView, masking: Masking) -> Self {
+        Self { syntax: DiffHighlighter::for_one_file(), ..Self::new(project, view, masking) }
     }
 
     /// Several differences.
@@ -139,17 +141,41 @@ impl<'a> DiffRenderer<'a> {
         Ok(DiffList { files: files? })
     }
 
-    /// One difference.
+    /// One difference, whose lines are compared already.
     pub fn render_file(&mut self, diff: &engine::FileDiff) -> Result<FileDiffDocument, StoreError> {
-        let text = self.text(diff)?;
+        let contents = self.project.diff_contents(&diff.before, &diff.after)?;
+        self.render(diff.clone(), &contents)
+    }
+
+    /// The difference that a net change made.
+    pub fn render_net(&mut self, net: &NetFileChange) -> Result<FileDiffDocument, StoreError> {
+        let contents = self.project.diff_contents(&net.before, &net.after)?;
+        let diff = engine::FileDiff {
+            old_path: net.old_path.clone(),
+            path: net.path.clone(),
+            before: net.before,
+            after: net.after,
+            body: contents.compare(&self.view.options),
+        };
+        self.render(diff, &contents)
+    }
+
+    fn render(
+        &mut self,
+        mut diff: engine::FileDiff,
+        contents: &DiffContents,
+    ) -> Result<FileDiffDocument, StoreError> {
         let (body, counts) = match &diff.body {
             DiffBody::Lines(lines) => ("lines", Some(patch::count_lines(lines))),
             DiffBody::Binary => ("binary", None),
             DiffBody::TooLarge => ("too_large", None),
             DiffBody::NotCaptured => ("not_captured", None),
         };
+        let page = self.take_page(&mut diff, contents)?;
+        let (hunks, highlighted) = self.hunks(&diff, contents, &page);
+        let tag = DiffCursor::tag(&diff.before, &diff.after, &self.view.options);
         Ok(FileDiffDocument {
-            path: (&diff.path).into(),
+            path: PathName::from(&diff.path).located(self.project.root()),
             old_path: diff.old_path.to_string(),
             old_path_hex: hex_if_needed(&diff.old_path),
             before: SideDocument::of(&diff.before),
@@ -157,136 +183,126 @@ impl<'a> DiffRenderer<'a> {
             body: body.to_owned(),
             added: counts.map(|counts| counts.0),
             removed: counts.map(|counts| counts.1),
-            diff: String::from_utf8_lossy(&text).into_owned(),
-            hunks: self.hunks(diff)?,
+            line_endings: counts.and_then(|_| LineEndingsDocument::of(contents)),
+            diff: self.text(&diff, page.is_whole)?,
+            exact: counts.is_some() && page.is_whole && !page.is_masked && self.is_exact(contents),
+            hunks,
+            highlighted,
+            truncated: !page.is_whole,
+            next: page.next.map(|line| DiffCursor { line, tag }.to_string()),
         })
     }
 
-    fn text(&self, diff: &engine::FileDiff) -> Result<Vec<u8>, StoreError> {
-        let mut text = Vec::new();
-        for mut diff in patch::split_for_git(self.project, diff)? {
-            self.mask(&mut diff)?;
-            text.extend(patch::render_patch(&diff));
+    /// Reduces the lines of a difference to a page, without secrets.
+    fn take_page(
+        &self,
+        diff: &mut engine::FileDiff,
+        contents: &DiffContents,
+    ) -> Result<LinesPage, StoreError> {
+        let DiffBody::Lines(lines) = &mut diff.body else { return Ok(LinesPage::default()) };
+        let mut page = match self.view.limits {
+            Some(limits) => limits.take_page(lines),
+            None => LinesPage::default(),
+        };
+        if let DiffContents::Both { before, after } = contents
+            && self.masking == Masking::On
+        {
+            let exact = lines.clone();
+            let old = self.masking.masking_path(self.project, &diff.old_path, &diff.before)?;
+            let new = self.masking.masking_path(self.project, &diff.path, &diff.after)?;
+            let secret = self.masking.secret_name([&old, &new]);
+            let (old, new) = (secret.unwrap_or(&old), secret.unwrap_or(&new));
+            let old_side = FileContent { path: old, bytes: before };
+            let new_side = FileContent { path: new, bytes: after };
+            self.masking.mask_diff(old_side, new_side, lines);
+            page.is_masked = *lines != exact;
         }
-        Ok(text)
-    }
-
-    /// Takes secrets out of the lines; gives the whole masked content after.
-    fn mask(&self, diff: &mut engine::FileDiff) -> Result<Vec<u8>, StoreError> {
-        let DiffBody::Lines(lines) = &mut diff.body else { return Ok(Vec::new()) };
-        let before = self.project.content(&diff.before)?.unwrap_or_default();
-        let after = self.project.content(&diff.after)?.unwrap_or_default();
-        let secret = self.masking.secret_name([&diff.old_path, &diff.path]);
-        let (old, new) = (secret.unwrap_or(&diff.old_path), secret.unwrap_or(&diff.path));
-        let old_side = FileContent { path: old, bytes: &before };
-        let new_side = FileContent { path: new, bytes: &after };
-        self.masking.mask_diff(old_side, new_side, lines);
-        Ok(self.masking.mask_bytes(new, after))
-    }
-
-    fn hunks(&mut self, diff: &engine::FileDiff) -> Result<Option<Vec<DiffHunk>>, StoreError> {
-        if self.form == DiffForm::Unified || !matches!(diff.body, DiffBody::Lines(_)) {
-            return Ok(None);
+        if self.view.limits.is_some() {
+            DiffLimits::cut_long_lines(lines, &mut page);
         }
-        let mut diff = diff.clone();
-        let after = self.mask(&mut diff)?;
-        let DiffBody::Lines(lines) = &diff.body else { return Ok(None) };
-        let tokens = if patch::is_of_links(&diff) {
-            None
-        } else {
-            self.syntax.tokens(diff.path.as_bytes(), &after, lines)
-        };
-        let tokens = tokens.unwrap_or_else(|| vec![LineTokens::new(); lines.len()]);
-        let marks = changed_words_of_diff(lines).into_iter().zip(tokens);
-        Ok(Some(hunks(lines, marks)))
+        Ok(page)
     }
-}
 
-fn hunks(
-    lines: &[engine::DiffLine],
-    marks: impl Iterator<Item = (WordRanges, LineTokens)>,
-) -> Vec<DiffHunk> {
-    let mut hunks: Vec<DiffHunk> = Vec::new();
-    let (mut old, mut new) = (0, 0);
-    for (line, (words, tokens)) in lines.iter().zip(marks) {
-        let (kind, text) = match line {
-            engine::DiffLine::Header(place) => {
-                (old, new) = (place.old.start, place.new.start);
-                hunks.push(DiffHunk { header: place.to_string(), lines: Vec::new() });
-                continue;
-            }
-            engine::DiffLine::NoNewline => {
-                let last = hunks.last_mut().and_then(|hunk| hunk.lines.last_mut());
-                if let Some(line) = last {
-                    line.no_newline = true;
-                }
-                continue;
-            }
-            engine::DiffLine::Context(text) => (LineKind::Context, text),
-            engine::DiffLine::Added(text) => (LineKind::Added, text),
-            engine::DiffLine::Removed(text) => (LineKind::Removed, text),
-        };
-        let number = |is_there: bool, count: &mut u32| {
-            *count += u32::from(is_there);
-            is_there.then_some(*count)
-        };
-        let (old, new) = (
-            number(kind != LineKind::Added, &mut old),
-            number(kind != LineKind::Removed, &mut new),
+    fn text(&self, diff: &engine::FileDiff, is_whole: bool) -> Result<String, StoreError> {
+        let kind = |side: &PathState| side.known().map(|state| state.kind);
+        let changes_kind = matches!(
+            (kind(&diff.before), kind(&diff.after)),
+            (Some(before), Some(after)) if before != after
         );
-        let places = Utf16Offsets::of(text);
-        let line = DiffLineDocument {
-            kind,
-            old,
-            new,
-            text: String::from_utf8_lossy(text).into_owned(),
-            no_newline: false,
-            words: words.iter().map(|range| places.range(range)).collect(),
-            tokens: tokens.iter().map(|(range, token)| places.token(range, *token)).collect(),
-        };
-        if let Some(hunk) = hunks.last_mut() {
-            hunk.lines.push(line);
+        if !(changes_kind && is_whole) {
+            return Ok(String::from_utf8_lossy(&patch::render_patch(diff)).into_owned());
         }
+        let mut text = Vec::new();
+        for mut part in patch::split_for_git(self.project, diff)? {
+            let contents = self.project.diff_contents(&part.before, &part.after)?;
+            self.take_page(&mut part, &contents)?;
+            text.extend(patch::render_patch(&part));
+        }
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
-    hunks
-}
 
-/// From places in bytes to places in UTF-16 code units of the text that is told.
-struct Utf16Offsets {
-    /// For each byte, and the end; none if they are the same.
-    units: Option<Vec<u32>>,
-}
-
-impl Utf16Offsets {
-    fn of(text: &[u8]) -> Self {
-        if text.is_ascii() {
-            return Self { units: None };
-        }
-        let mut units = Vec::with_capacity(text.len() + 1);
-        let mut at = 0;
-        for chunk in text.utf8_chunks() {
-            for char in chunk.valid().chars() {
-                units.extend(std::iter::repeat_n(at, char.len_utf8()));
-                at += char.len_utf16() as u32;
+    /// Returns true if the comparison ignored nothing that is there.
+    fn is_exact(&self, contents: &DiffContents) -> bool {
+        let DiffOptions { whitespace, ignore_blank_lines, ignore_line_endings, .. } =
+            self.view.options;
+        let same_endings = || match contents {
+            DiffContents::Both { before, after } => {
+                let (before, after) = (LineEndings::of(before), LineEndings::of(after));
+                let is_plain = before == after && before != LineEndings::Mixed;
+                is_plain || [before, after].contains(&LineEndings::None)
             }
-            // What is no text is told as one replacement character.
-            units.extend(std::iter::repeat_n(at, chunk.invalid().len()));
-            at += u32::from(!chunk.invalid().is_empty());
-        }
-        units.push(at);
-        Self { units: Some(units) }
-    }
-
-    fn range(&self, range: &Range<usize>) -> (u32, u32) {
-        let place = |byte: usize| match &self.units {
-            Some(units) => units.get(byte).or(units.last()).copied().unwrap_or_default(),
-            None => byte as u32,
+            DiffContents::TooLarge | DiffContents::NotCaptured => true,
         };
-        (place(range.start), place(range.end))
+        whitespace == WhitespaceRule::Exact
+            && !ignore_blank_lines
+            && (!ignore_line_endings || same_endings())
     }
 
-    fn token(&self, range: &Range<usize>, token: TokenKind) -> DiffToken {
-        let (start, end) = self.range(range);
-        DiffToken { start, end, token }
+    fn hunks(
+        &mut self,
+        diff: &engine::FileDiff,
+        contents: &DiffContents,
+        page: &LinesPage,
+    ) -> (Option<Vec<DiffHunk>>, bool) {
+        let (DiffBody::Lines(lines), DiffForm::Structured) = (&diff.body, self.view.form) else {
+            return (None, false);
+        };
+        let normalised = self.view.options.ignore_line_endings;
+        let shown = normalised.then(|| without_carriage_returns(lines));
+        let lines = shown.as_deref().unwrap_or(lines);
+        let tokens = self.tokens(diff, contents, lines);
+        let highlighted = tokens.is_some();
+        let tokens = tokens.unwrap_or_else(|| vec![LineTokens::new(); lines.len()]);
+        let words = if self.view.words {
+            changed_words_of_diff(lines)
+        } else {
+            vec![engine::WordRanges::new(); lines.len()]
+        };
+        (Some(hunks(lines, words.into_iter().zip(tokens), page)), highlighted)
+    }
+
+    fn tokens(
+        &mut self,
+        diff: &engine::FileDiff,
+        contents: &DiffContents,
+        lines: &[engine::DiffLine],
+    ) -> Option<Vec<LineTokens>> {
+        let DiffContents::Both { after, .. } = contents else { return None };
+        if !self.view.tokens || patch::is_of_links(diff) {
+            return None;
+        }
+        let old = self.masking.masking_path(self.project, &diff.old_path, &diff.before).ok()?;
+        let new = self.masking.masking_path(self.project, &diff.path, &diff.after).ok()?;
+        let name = self.masking.secret_name([&old, &new]).unwrap_or(&new);
+        let after = self.masking.mask_bytes(name, after.clone());
+        self.syntax.tokens(diff.path.as_bytes(), &after, lines)
+    }
+}
+
+impl LineEndingsDocument {
+    fn of(contents: &DiffContents) -> Option<Self> {
+        let DiffContents::Both { before, after } = contents else { return None };
+        let name = |bytes: &[u8]| LineEndings::of(bytes).as_str().to_owned();
+        Some(Self { before: name(before), after: name(after) })
     }
 }

@@ -10,6 +10,9 @@ use crate::describe::{format_size, plural};
 /// Free bytes below which recording may fail.
 const LOW_SPACE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Maximum paths that a check names.
+const MAX_LISTED_PATHS: usize = 5;
+
 /// Whether everything that was recorded can be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = CheckUp)]
@@ -144,6 +147,7 @@ fn checks(found: &engine::HealthReport, read_data: bool) -> Vec<DoctorCheck> {
         DoctorCheck::new("spool", spooled, problems(|p| matches!(p, StoreProblem::SpoolLine(_)))),
         folder_check(found),
         space_check(found),
+        access_check(found),
     ]
 }
 
@@ -167,6 +171,29 @@ fn space_check(found: &engine::HealthReport) -> DoctorCheck {
         None => (format!("the record takes {store}; how much is free is not known"), Vec::new()),
     };
     DoctorCheck::new("space", text, problems)
+}
+
+/// Names the home's paths that other users may reach. The next daemon or `init` closes those that
+/// Retake made; others are as the person made them, and are only told of.
+fn access_check(found: &engine::HealthReport) -> DoctorCheck {
+    let describe = |open: &engine::OpenPath| {
+        let (path, mode) = (open.path.display(), open.mode);
+        let way_out = if open.is_own {
+            "`retake init` restricts it to you".to_owned()
+        } else {
+            format!("`chmod go= {path}` restricts it, unless that is meant")
+        };
+        format!("other users may reach {path} (mode {mode:o}); {way_out}")
+    };
+    let listed = |is_own: bool| -> Vec<String> {
+        let paths = found.open_paths.iter().filter(|open| open.is_own == is_own);
+        paths.take(MAX_LISTED_PATHS).map(describe).collect()
+    };
+    let told = match listed(false) {
+        open if open.is_empty() => "only you can reach Retake's own folder".to_owned(),
+        open => open.join("; "),
+    };
+    DoctorCheck::new("access", told, listed(true))
 }
 
 fn is_damage(problem: &StoreProblem) -> bool {

@@ -2,11 +2,11 @@
 
 use retake_engine::RecordState;
 use retake_engine::model::{
-    Actor, ChangeMethod, ChangeStatus, ChangeType, CheckpointKind, Confidence, ContextSource,
-    OperationKind, OperationState, SessionState,
+    Actor, CallerChannel, CallerEvidence, ChangeMethod, ChangeStatus, ChangeType, CheckpointKind,
+    Confidence, ContextSource, OperationKind, OperationState, SessionState,
 };
 use serde_json::Value;
-use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, SchemaType, Type};
 
 macro_rules! words {
     ($($name:ident: $set:ty),* $(,)?) => {
@@ -22,6 +22,8 @@ pub fn $name() -> Object {
 
 words! {
     actor: Actor,
+    caller_channel: CallerChannel,
+    caller_evidence: CallerEvidence,
     confidence: Confidence,
     context_source: ContextSource,
     record_state: RecordState,
@@ -32,6 +34,32 @@ words! {
     operation_kind: OperationKind,
     operation_state: OperationState,
     session_state: SessionState,
+}
+
+/// Schema of a list of words of such a set.
+fn list_of(words: Object) -> Array {
+    ArrayBuilder::new().items(words).min_items(Some(1)).description(Some("One of these.")).build()
+}
+
+/// Schema of a list of [`Actor`]s.
+pub fn actors() -> Array {
+    list_of(actor())
+}
+
+/// Schema of a list of [`ChangeStatus`]es.
+pub fn change_statuses() -> Array {
+    list_of(change_status())
+}
+
+/// Schema of a list of [`Confidence`]s.
+pub fn confidences() -> Array {
+    list_of(confidence())
+}
+
+/// Schema of a caller's scope.
+pub fn caller_scope() -> Object {
+    let names = ["person", "agent", "program"];
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
 }
 
 /// Schema of a change's review status; null if it is not subject to review.

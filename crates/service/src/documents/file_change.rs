@@ -9,7 +9,31 @@ use super::path::hex_if_needed;
 use crate::Masking;
 
 /// Maximum bytes of contents in one list.
-const MAX_CONTENT_BYTES: usize = 8 * 1024 * 1024;
+const MAX_CONTENT_BYTES: usize = 4 * 1024 * 1024;
+
+/// The bytes of contents that a list may still hold; when they are used up, its records come
+/// without contents.
+#[derive(Clone, Copy, Debug)]
+pub struct ContentBudget(usize);
+
+impl Default for ContentBudget {
+    fn default() -> Self {
+        Self(MAX_CONTENT_BYTES)
+    }
+}
+
+impl ContentBudget {
+    /// Takes these bytes; false if there are not as many left.
+    fn take(&mut self, bytes: usize) -> bool {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    fn is_used_up(self) -> bool {
+        self.0 == 0
+    }
+}
 
 /// One file's change by one tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -21,11 +45,20 @@ pub struct FileChangeRecord {
     /// The path's exact bytes in hexadecimal digits; only if it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_hex: Option<String>,
+    /// The path before a rename, relative to the project's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_path: Option<String>,
     /// The absolute path before a rename.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_file_path: Option<String>,
     /// The agent, or `unknown`.
     pub agent_id: String,
+    /// The product of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_kind: Option<String>,
+    /// The model that asked for the call, as the agent names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// `create`, `modify` or `delete`.
     pub change_type: String,
     /// The name that all tools of its kind have; an unknown tool keeps its own.
@@ -70,11 +103,12 @@ pub struct LineRange {
 }
 
 impl FileChangeRecord {
-    /// A record with its contents.
+    /// A record, with its contents as far as the list may hold them.
     pub fn read(
         project: &Project,
         record: &FileRecord,
         masking: Masking,
+        budget: &mut ContentBudget,
     ) -> Result<Self, StoreError> {
         let change = &record.change;
         let absolute = |path: &ProjectPath| {
@@ -84,13 +118,20 @@ impl FileChangeRecord {
             let range = |&(start_line, end_line): &_| LineRange { start_line, end_line };
             ranges.iter().map(range).collect()
         };
-        let contents = RecordContents::read(project, change, masking)?;
+        let mut contents = RecordContents::default();
+        if !budget.is_used_up() {
+            let read = RecordContents::read(project, change, masking)?;
+            contents = if budget.take(read.size()) { read } else { contents };
+        }
         Ok(Self {
             file_path: absolute(&change.path),
             path: change.path.to_string(),
             path_hex: hex_if_needed(&change.path),
+            old_path: change.old_path.as_ref().map(ToString::to_string),
             old_file_path: change.old_path.as_ref().map(absolute),
             agent_id: record.agent_id().to_owned(),
+            agent_kind: change.kind.clone(),
+            model: change.model.clone(),
             change_type: record.change_type().to_owned(),
             tool_name: record.tool_name(),
             timestamp: iso_8601(change.at),
@@ -107,16 +148,7 @@ impl FileChangeRecord {
     }
 }
 
-impl FileChangeRecord {
-    fn contents(&self) -> impl Iterator<Item = &String> {
-        [&self.old_content, &self.pre_tool_content, &self.new_content].into_iter().flatten()
-    }
-
-    fn clear_contents(&mut self) {
-        (self.old_content, self.pre_tool_content, self.new_content) = (None, None, None);
-    }
-}
-
+#[derive(Default)]
 struct RecordContents {
     old: Option<String>,
     before: Option<String>,
@@ -124,15 +156,21 @@ struct RecordContents {
 }
 
 impl RecordContents {
+    fn size(&self) -> usize {
+        [&self.old, &self.before, &self.after].into_iter().flatten().map(String::len).sum()
+    }
+
     fn read(project: &Project, change: &Change, masking: Masking) -> Result<Self, StoreError> {
         let text = |path: &ProjectPath, side: &PathState| -> Result<Option<String>, StoreError> {
             let Some(bytes) = content(project, side.known())? else { return Ok(None) };
             let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
             Ok(text.map(|text| masking.mask_content(path, &text).into_owned()))
         };
-        let secret = masking.secret_name([change.from_path(), &change.path]);
-        let before = text(secret.unwrap_or(change.from_path()), &change.before)?;
-        let after = text(secret.unwrap_or(&change.path), &change.after)?;
+        let old = masking.masking_path(project, change.from_path(), &change.before)?;
+        let new = masking.masking_path(project, &change.path, &change.after)?;
+        let secret = masking.secret_name([&old, &new]);
+        let before = text(secret.unwrap_or(&old), &change.before)?;
+        let after = text(secret.unwrap_or(&new), &change.after)?;
         let old = before.as_deref().map(|before| replaced_text(change, before));
         Ok(Self { old, before, after })
     }
@@ -166,17 +204,11 @@ impl FileChanges {
         dialog: &DialogId,
         masking: Masking,
     ) -> Result<Self, StoreError> {
-        let mut content_bytes = 0;
-        let mut file_changes = Vec::new();
-        for record in project.file_records(dialog)? {
-            let mut read = FileChangeRecord::read(project, &record, masking)?;
-            content_bytes += read.contents().map(String::len).sum::<usize>();
-            if content_bytes > MAX_CONTENT_BYTES {
-                read.clear_contents();
-            }
-            file_changes.push(read);
-        }
-        Ok(Self { session_id: dialog.0.clone(), file_changes })
+        let mut budget = ContentBudget::default();
+        let records = project.file_records(dialog)?;
+        let records =
+            records.iter().map(|one| FileChangeRecord::read(project, one, masking, &mut budget));
+        Ok(Self { session_id: dialog.0.clone(), file_changes: records.collect::<Result<_, _>>()? })
     }
 }
 

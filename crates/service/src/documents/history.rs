@@ -56,7 +56,8 @@ impl DialogHistory {
     ) -> Result<Self, StoreError> {
         let mut said = HistoryItem::all(project, dialog, page.whole)?;
         let end = page.cursor.map_or(said.len(), |cursor| said.len().min(cursor as usize));
-        let start = end.saturating_sub(page.limit);
+        let sizes = said[..end].iter().map(HistoryItem::size);
+        let start = page_start(sizes, page.limit, page.max_bytes);
         let events = (start as u64..).zip(said.drain(start..end));
         Ok(Self {
             events: events.map(|(idx, said)| said.event(idx, masking)).collect(),
@@ -75,6 +76,25 @@ pub struct HistoryPage {
     pub limit: usize,
     /// Also what is hidden since the conversation was rewound.
     pub whole: bool,
+    /// Maximum bytes of text; a page has at least one message.
+    pub max_bytes: usize,
+}
+
+/// Returns the first place of a page that ends with the last of these messages.
+pub(super) fn page_start(
+    sizes: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator,
+    limit: usize,
+    max_bytes: usize,
+) -> usize {
+    let (mut start, mut bytes) = (sizes.len(), 0_usize);
+    for (count, size) in sizes.rev().enumerate().take(limit) {
+        bytes = bytes.saturating_add(size);
+        if count > 0 && bytes > max_bytes {
+            break;
+        }
+        start -= 1;
+    }
+    start
 }
 
 /// Something that was said: to Retake itself, or in a conversation that was taken in.
@@ -98,6 +118,15 @@ impl HistoryItem {
         };
         let says = |entry: &Value| entry["text"].as_str().is_some_and(|text| !text.is_empty());
         Ok(taken_in.into_iter().filter(says).map(Self::TakenIn).collect())
+    }
+
+    /// The bytes of its text.
+    fn size(&self) -> usize {
+        match self {
+            Self::Heard(ConversationMessage::Person(message)) => message.text.len(),
+            Self::Heard(ConversationMessage::Agent { text, .. }) => text.len(),
+            Self::TakenIn(entry) => entry["text"].as_str().map_or(0, str::len),
+        }
     }
 
     fn event(self, idx: u64, masking: Masking) -> HistoryEvent {

@@ -237,3 +237,32 @@ impl From<&engine::PurgeReport> for PurgeDocument {
         }
     }
 }
+
+/// What an export wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Exported)]
+pub struct ExportedSnapshots {
+    /// The folder.
+    pub folder: String,
+    /// Dialogs.
+    pub dialogs: u64,
+    /// Changes, counted once for each dialog that they belong to.
+    pub changes: u64,
+    /// Contents that were left out because files of that name usually hold secrets.
+    pub masked: u64,
+    /// Contents that were not captured, or are damaged.
+    pub missing: u64,
+}
+
+impl ExportedSnapshots {
+    /// What was written into this folder.
+    pub fn new(folder: &std::path::Path, done: &engine::SnapshotCounts) -> Self {
+        Self {
+            folder: folder.to_string_lossy().into_owned(),
+            dialogs: done.dialogs,
+            changes: done.changes,
+            masked: done.masked,
+            missing: done.missing,
+        }
+    }
+}

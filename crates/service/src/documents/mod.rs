@@ -11,28 +11,54 @@
 //! - Text comes as it is: the program that shows it escapes it. Contents and messages pass a
 //!   [`Masking`](crate::Masking), which takes secrets out of what leaves by HTTP.
 
+mod access;
+mod agent_kinds;
+mod attention;
 mod blame;
+mod call;
+mod caller;
 mod change;
 mod checkpoint;
 mod context;
 mod conversation;
 mod dialog;
 mod diff;
+mod diff_hunks;
+mod diff_list;
+mod diff_page;
 mod doctor;
 pub mod enum_schemas;
 mod file_change;
+mod health;
 mod history;
+mod locate;
 mod maintenance;
 mod operation;
 mod outcome;
 mod path;
 mod project;
 mod record;
+mod rescue;
 mod review;
 mod session;
+mod settings;
+mod setup;
 mod status;
+mod step;
+mod tree;
+mod turn;
 
+pub use access::{
+    AgentTokenDocument, AgentTokenList, LoginDocument, LoginList, MintedTokenDocument,
+    RevokedDocument,
+};
+pub use attention::{
+    ATTENTION_WINDOW_MS, AttentionCounts, AttentionDocument, AttentionProject, AttentionTotals,
+    InterruptedSummary, OpenCallDocument,
+};
 pub use blame::{BlameDocument, BlameLineDocument, BlamedChange};
+pub use call::{CallDocument, CallList, CallResult, CutArgumentDocument, ShownCall};
+pub use caller::CallerDocument;
 pub use change::{
     CandidateDocument, ChangeDocument, ChangeList, ContentDocument, HunkDocument, ShownChange,
     SideContent, SideDocument, SideState, octal,
@@ -48,31 +74,43 @@ pub use conversation::{
     ImportedHistory, ModelHistory, ModelMessageDocument, ModelPage, agent_or_main,
 };
 pub use dialog::{AgentDocument, DialogDocument, DialogList, MessageDocument};
-pub use diff::{
-    DiffForm, DiffHunk, DiffLineDocument, DiffList, DiffRenderer, DiffToken, FileDiffDocument,
-    LineKind,
-};
+pub use diff::{DiffForm, DiffList, DiffRenderer, DiffView, FileDiffDocument, LineEndingsDocument};
+pub use diff_hunks::{DiffHunk, DiffLineDocument, DiffToken, LineKind};
+pub use diff_list::{DiffFileEntry, DiffFilesPage, NetChangePart, NetFileDiff};
+pub use diff_page::{DEFAULT_PAGE_LINES, DiffCursor, DiffLimits, MAX_PAGE_LINES};
 pub use doctor::{CheckUpDocument, DoctorCheck, SalvageDocument};
-pub use file_change::{FileChangeRecord, FileChanges, LineRange, ReviewedFileChanges};
+pub use file_change::{
+    ContentBudget, FileChangeRecord, FileChanges, LineRange, ReviewedFileChanges,
+};
+pub use health::{HealthDocument, LastFailure, ProjectHealth, WatchingState};
 pub use history::{DialogHistory, HistoryEvent, HistoryPage};
 pub use maintenance::{
-    CollectedDocument, ForecastDialog, ForecastDocument, MeterDocument, PurgeDocument,
-    PurgeForecast, PurgedContentDocument, RemovedDocument,
+    CollectedDocument, ExportedSnapshots, ForecastDialog, ForecastDocument, MeterDocument,
+    PurgeDocument, PurgeForecast, PurgedContentDocument, RemovedDocument,
 };
-pub use operation::{InterruptedDocument, OperationDocument, OperationList, RecoverableOperation};
+pub use operation::{
+    InterruptedDocument, OperationDocument, OperationList, RecoverableOperation, RunningList,
+    RunningOperation,
+};
 pub use outcome::{
     FileReason, OperationOutcome, PlannedFileDocument, ResetOutcome, RewoundConversation,
     UncoveredPath, suggested_commands,
 };
-pub use path::PathName;
+pub use path::{LocatePaths, PathName};
 pub use project::{ProjectDocument, ProjectList};
 pub use record::{EventReply, RecordWarning};
+pub use rescue::{RescueDocument, UnrescuedPath};
 pub use review::{AcceptedDocument, ApprovedDocument};
 pub use session::{
     ApproveDialogBody, ApproveResult, ChangedFile, ResetResult, RestoreDialogBody, RestoreResult,
     SessionStatusDocument, WorkSessionDocument, WorkSessionList,
 };
+pub use settings::{SettingDocument, SettingSource, SettingsDocument, SettingsFileDocument};
+pub use setup::{AgentSetup, HookLevel, SetupDocument};
 pub use status::{
     ACTIVE_WINDOW_MS, AgentWork, DialogWork, GapDocument, IgnoredPath, StatusDocument,
     StatusRowDocument, net_status,
 };
+pub use step::{StepDocument, StepList};
+pub use tree::{CheckpointTreePage, TreeEntryDocument};
+pub use turn::{ChangeTotalsDocument, TurnAgentDocument, TurnDocument, TurnList};

@@ -5,8 +5,8 @@ use retake_engine::{self as engine, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::enum_schemas;
 use super::path::{PathName, path_names};
+use super::{CallerDocument, enum_schemas};
 use crate::Masking;
 
 /// One act of Retake on the files, itself recorded and reversible.
@@ -33,6 +33,8 @@ pub struct OperationDocument {
     pub safety: String,
     /// The operation that took it back, if one did.
     pub undone_by: Option<String>,
+    /// Who asked for it; null for what earlier versions recorded.
+    pub said_by: Option<CallerDocument>,
 }
 
 impl From<&model::Operation> for OperationDocument {
@@ -46,6 +48,7 @@ impl From<&model::Operation> for OperationDocument {
             state: operation.state,
             safety: operation.safety.to_string(),
             undone_by: operation.undone_by.map(|id| id.to_string()),
+            said_by: operation.said_by.as_ref().map(CallerDocument::from),
         }
     }
 }
@@ -80,6 +83,41 @@ impl From<&[model::Operation]> for OperationList {
     fn from(operations: &[model::Operation]) -> Self {
         Self { operations: operations.iter().map(OperationDocument::from).collect() }
     }
+}
+
+/// A long verb that runs or waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunningOperation {
+    /// Its name while it runs.
+    #[schema(example = "r3")]
+    pub run: String,
+    /// What it does: `undo`, `redo`, `reject`, `rollback`, `restore`, `reset`, `recover`, `gc`,
+    /// `purge` or `rescan`.
+    pub verb: String,
+    /// The operation, once it is on record.
+    pub operation: Option<String>,
+    /// The dialog that it is about, if it is one.
+    pub dialog: Option<String>,
+    /// When it was asked for.
+    #[schema(format = DateTime)]
+    pub since: String,
+    /// `waiting`, `planning`, `staging` (temporary files are written), `writing` (too late to
+    /// cancel) or `removing` (records).
+    pub phase: String,
+    /// Number of files, or rows, that this phase is done with.
+    pub done: u64,
+    /// The number of all of them; 0 if it is not known.
+    pub total: u64,
+    /// Whether it was cancelled, and is about to end.
+    pub cancelled: bool,
+}
+
+/// The long verbs that run or wait, the oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Running)]
+pub struct RunningList {
+    /// The verbs.
+    pub running: Vec<RunningOperation>,
 }
 
 /// An operation that was interrupted.

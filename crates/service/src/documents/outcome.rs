@@ -1,12 +1,14 @@
 //! A plan and its outcome: one shape for both.
 
+use std::collections::HashMap;
+
 use retake_engine::model::{self, ChangeId, ObjectId, OperationKind};
 use retake_engine::{self as engine, Plan, PlanReason, Project, RewindOutcome, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::enum_schemas;
-use super::path::PathName;
+use super::path::{LocatePaths as _, PathName};
 use crate::confirm::{Confirmation, confirmations};
 use crate::{ApiError, Masking, describe};
 
@@ -88,7 +90,7 @@ impl OperationOutcome {
         checkpoint: Option<ObjectId>,
     ) -> Result<Self, StoreError> {
         let questions = confirmations(project, plan, describe::unescaped)?;
-        Ok(Self {
+        let outcome = Self {
             operation: operation.map(|operation| operation.id.to_string()),
             kind: plan.kind,
             title: plan.title.clone(),
@@ -97,7 +99,7 @@ impl OperationOutcome {
             checkpoint: checkpoint.map(|id| id.to_string()),
             dry_run: false,
             whole: plan.is_whole(),
-            files: plan.files.iter().map(|file| PlannedFileDocument::new(plan, file)).collect(),
+            files: planned_files(plan),
             crosses: plan.crosses.iter().map(|id| id.0.clone()).collect(),
             cascaded: id_strings(&plan.cascaded),
             conversation: plan.rewind.as_deref().map(RewoundConversation::from),
@@ -108,7 +110,8 @@ impl OperationOutcome {
             asks: questions.iter().map(|question| question.code.clone().into_owned()).collect(),
             questions,
             error: None,
-        })
+        };
+        Ok(outcome.located(project.root()))
     }
 
     /// Without secrets, of which people may have written some into what it is called by.
@@ -173,6 +176,12 @@ impl OperationOutcome {
 pub struct ConsideredCall {
     /// The dialog.
     pub dialog: String,
+    /// The agent.
+    #[serde(default)]
+    pub agent: String,
+    /// The product of the agent.
+    #[serde(default)]
+    pub kind: Option<String>,
     /// The agent's own id of the call.
     pub call: String,
     /// The tool.
@@ -185,6 +194,8 @@ impl From<&engine::CallWithoutChanges> for ConsideredCall {
     fn from(call: &engine::CallWithoutChanges) -> Self {
         Self {
             dialog: call.dialog.0.clone(),
+            agent: call.agent.0.clone(),
+            kind: call.kind.clone(),
             call: call.call.0.clone(),
             tool: call.tool.clone(),
             command: call.command.clone(),
@@ -251,6 +262,9 @@ pub struct PlannedFileDocument {
     /// The path.
     #[serde(flatten)]
     pub path: PathName,
+    /// Where the file is before, if it is moved here; that path is listed, too, as `delete`.
+    #[serde(default)]
+    pub old_path: Option<String>,
     /// `create`, `write`, `delete`, `mode` or `leave`.
     pub action: String,
     /// Whether it was done; null while it is only planned.
@@ -271,6 +285,7 @@ impl PlannedFileDocument {
         let way_out = (!ways.is_empty()).then(|| ways.join("; "));
         Self {
             path: (&file.path).into(),
+            old_path: None,
             action: file.action.as_str().to_owned(),
             done: file.done,
             reason: FileReason {
@@ -283,6 +298,17 @@ impl PlannedFileDocument {
             warning: file.warning.clone(),
         }
     }
+}
+
+/// The files of a plan, each that is moved with the path where it is before.
+fn planned_files(plan: &Plan) -> Vec<PlannedFileDocument> {
+    let moves: HashMap<_, _> =
+        plan.moves().into_iter().map(|moved| (moved.to, moved.from)).collect();
+    let document = |file: &engine::PlannedFile| PlannedFileDocument {
+        old_path: moves.get(&file.path).map(ToString::to_string),
+        ..PlannedFileDocument::new(plan, file)
+    };
+    plan.files.iter().map(document).collect()
 }
 
 /// Why a file is written, or left as it is.

@@ -1,6 +1,6 @@
 //! Projects.
 
-use retake_engine::{KnownProject, iso_8601};
+use retake_engine::{KnownProject, RootPresence, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,6 +15,10 @@ pub struct ProjectDocument {
     /// When it was initialised.
     #[schema(format = DateTime)]
     pub created_at: String,
+    /// Whether its folder is gone; the record stays readable.
+    pub missing: bool,
+    /// Whether another folder stands at its path; the record stays readable.
+    pub replaced: bool,
 }
 
 impl From<&KnownProject> for ProjectDocument {
@@ -23,6 +27,8 @@ impl From<&KnownProject> for ProjectDocument {
             id: project.id.clone(),
             root: project.root.to_string_lossy().into_owned(),
             created_at: iso_8601(project.created_at),
+            missing: project.presence == RootPresence::Missing,
+            replaced: project.presence == RootPresence::Replaced,
         }
     }
 }

@@ -7,14 +7,19 @@ use std::io;
 
 use retake_engine::iso_8601;
 use retake_engine::model::{self, DialogId, SessionState};
-use retake_engine::{self as engine, DiffBody, MAX_DIFF_BYTES, Project, SessionFile, StoreError};
+use retake_engine::{
+    self as engine, DiffBody, DiffOptions, MAX_DIFF_BYTES, Project, SessionFile, StoreError,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::enum_schemas;
-use super::path::PathName;
+use super::path::{LocatePaths as _, PathName};
 use crate::patch;
 use crate::{ApiError, FileContent, Masking};
+
+/// Maximum bytes of differences and contents in one status.
+const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 
 /// What a session is called: `session_2`.
 pub(super) fn session_name(number: u64) -> String {
@@ -55,10 +60,15 @@ impl SessionStatusDocument {
     /// The status of a dialog.
     pub fn read(project: &Project, dialog: &DialogId, masking: Masking) -> Result<Self, ApiError> {
         let status = project.session_status(dialog)?;
-        let files = status.changed_files.iter();
-        let files: Result<_, _> =
-            files.map(|file| ChangedFile::read(project, file, masking)).collect();
-        Ok(Self::new(&status, files?))
+        let mut left = MAX_TEXT_BYTES;
+        let mut files = Vec::new();
+        for file in &status.changed_files {
+            let texts = if left > 0 { FileTexts::Written } else { FileTexts::Counted };
+            let file = ChangedFile::read_as(project, file, masking, texts)?;
+            left = left.saturating_sub(file.text_bytes());
+            files.push(file);
+        }
+        Ok(Self::new(&status, files))
     }
 }
 
@@ -68,13 +78,20 @@ pub struct ChangedFile {
     /// The path.
     #[serde(flatten)]
     pub path: PathName,
+    /// The path before, if the dialog moved it here; the old path is listed, too, as deleted.
+    #[serde(default)]
+    pub old_path: Option<String>,
+    /// The first line that differs, as lines are numbered now; null if none does.
+    #[serde(default)]
+    pub line: Option<u32>,
     /// `added`, `modified` or `deleted`.
     pub status: String,
     /// Lines added; 0 for binary files.
     pub additions: u64,
     /// Lines removed; 0 for binary files.
     pub deletions: u64,
-    /// The difference, with its two header lines; only of text that was modified.
+    /// The difference, with its two header lines; only of text that was modified. In a long list
+    /// the texts of later files are left out.
     pub diff: Option<String>,
     /// The whole text without the dialog's work; null for added, binary and large files.
     pub base_content: Option<String>,
@@ -85,11 +102,24 @@ pub struct ChangedFile {
 }
 
 impl ChangedFile {
+    fn text_bytes(&self) -> usize {
+        [&self.diff, &self.base_content].into_iter().flatten().map(String::len).sum()
+    }
+
     /// Reads what is told of a file.
     pub fn read(
         project: &Project,
         file: &SessionFile,
         masking: Masking,
+    ) -> Result<Self, StoreError> {
+        Self::read_as(project, file, masking, FileTexts::Written)
+    }
+
+    fn read_as(
+        project: &Project,
+        file: &SessionFile,
+        masking: Masking,
+        texts: FileTexts,
     ) -> Result<Self, StoreError> {
         let status = match (file.base.is_absent(), file.now.is_absent()) {
             (true, _) => "added",
@@ -98,7 +128,9 @@ impl ChangedFile {
         };
         let size = |side: &model::PathState| side.known().map_or(0, |state| state.size);
         let mut changed = Self {
-            path: (&file.path).into(),
+            path: PathName::from(&file.path).located(project.root()),
+            old_path: file.old_path.as_ref().map(ToString::to_string),
+            line: None,
             status: status.to_owned(),
             additions: 0,
             deletions: 0,
@@ -114,36 +146,71 @@ impl ChangedFile {
                 Some(merged) => Some(merged.clone()),
                 None => content(project, &file.base)?,
             };
-            changed.compare(file, base, content(project, &file.now)?.as_deref(), masking);
+            let now = content(project, &file.now)?;
+            changed.compare(file, base.as_deref(), now.as_deref());
+            if texts == FileTexts::Written && !changed.is_binary {
+                let path = masking.masking_path(project, &file.path, &file.now)?;
+                let masked = MaskedName { masking, path: &path };
+                changed.write_texts(file, base, now.as_deref(), masked);
+            }
         }
         Ok(changed)
     }
 
-    fn compare(
+    fn compare(&mut self, file: &SessionFile, base: Option<&[u8]>, now: Option<&[u8]>) {
+        self.is_binary = [base, now].into_iter().flatten().any(|bytes| bytes.contains(&0));
+        if self.is_binary || !is_captured(file) {
+            return;
+        }
+        let none = DiffOptions { context: Some(0), ..DiffOptions::default() };
+        let (old, new) = (base.unwrap_or_default(), now.unwrap_or_default());
+        if let DiffBody::Lines(lines) = DiffBody::compare(old, new, &none) {
+            (self.additions, self.deletions) = patch::count_lines(&lines);
+            self.line = now.and_then(|_| patch::first_changed_line(&lines));
+        }
+    }
+
+    fn write_texts(
         &mut self,
         file: &SessionFile,
         base: Option<Vec<u8>>,
         now: Option<&[u8]>,
-        masking: Masking,
+        MaskedName { masking, path }: MaskedName<'_>,
     ) {
-        self.is_binary =
-            [base.as_deref(), now].into_iter().flatten().any(|bytes| bytes.contains(&0));
-        let is_unknown = |side: &model::PathState| matches!(side, model::PathState::Unknown);
-        if self.is_binary || is_unknown(&file.base) || is_unknown(&file.now) {
+        if !is_captured(file) {
             return;
         }
         let (old, new) = (base.as_deref().unwrap_or_default(), now.unwrap_or_default());
-        if let DiffBody::Lines(mut lines) = DiffBody::between(old, new) {
-            (self.additions, self.deletions) = patch::count_lines(&lines);
-            if self.status == "modified" && !lines.is_empty() {
-                let content = |bytes| FileContent { path: &file.path, bytes };
-                masking.mask_diff(content(old), content(new), &mut lines);
-                self.diff = Some(patch::render_unified(file.path.as_bytes(), &lines));
-            }
+        if self.status == "modified"
+            && let DiffBody::Lines(mut lines) = DiffBody::between(old, new)
+            && !lines.is_empty()
+        {
+            let content = |bytes| FileContent { path, bytes };
+            masking.mask_diff(content(old), content(new), &mut lines);
+            self.diff = Some(patch::render_unified(file.path.as_bytes(), &lines));
         }
         let base = base.and_then(|base| String::from_utf8(base).ok());
-        self.base_content = base.map(|base| masking.mask_content(&file.path, &base).into_owned());
+        self.base_content = base.map(|base| masking.mask_content(path, &base).into_owned());
     }
+}
+
+/// Whether secrets are masked, and the name by which a file's content is.
+#[derive(Clone, Copy)]
+struct MaskedName<'a> {
+    masking: Masking,
+    path: &'a model::ProjectPath,
+}
+
+fn is_captured(file: &SessionFile) -> bool {
+    let is_unknown = |side: &model::PathState| matches!(side, model::PathState::Unknown);
+    !is_unknown(&file.base) && !is_unknown(&file.now)
+}
+
+/// Whether the texts of a file are written, or only its lines are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileTexts {
+    Written,
+    Counted,
 }
 
 /// The exact content of a side; none if it did not exist or was not captured.

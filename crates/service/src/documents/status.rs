@@ -1,12 +1,13 @@
 //! Unreviewed agent changes, and unprotected files.
 
 use retake_engine::model::{self, AgentId, Millis};
-use retake_engine::{self as engine, RefreshOutcome, iso_8601};
+use retake_engine::{self as engine, RefreshOutcome, StoreError, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::path::{PathName, path_names};
-use super::{InterruptedDocument, StaleAgentDocument};
+use super::agent_kinds::AgentKinds;
+use super::path::{PathName, hex_if_needed, path_names};
+use super::{InterruptedDocument, LocatePaths as _, StaleAgentDocument};
 use crate::{ApiError, Masking};
 
 /// Milliseconds without activity after which a dialog's stale agents are not listed.
@@ -69,15 +70,24 @@ impl StatusDocument {
         let interrupted = project.interrupted()?;
         let stale = project.stale_agents(at.saturating_sub(ACTIVE_WINDOW_MS))?;
         let ignored = refreshed.filter(|_| with_ignored).map(|outcome| &outcome.ignored);
-        Ok(Self {
+        let mut kinds = AgentKinds::new(project);
+        let dialogs = status.dialogs.iter().map(|one| DialogWork::new(one, &mut kinds, masking));
+        let dialogs = dialogs.collect::<Result<_, StoreError>>()?;
+        let taken_back = status.taken_back_by_git.iter();
+        let taken_back = taken_back.map(|row| TakenBackRow::new(row, &mut kinds));
+        let taken_back = taken_back.collect::<Result<_, StoreError>>()?;
+        let rules = project.rule_changes()?;
+        let rules = rules.iter().map(|rule| RuleChangeDocument::new(rule, &mut kinds));
+        let rule_changes = rules.collect::<Result<_, StoreError>>()?;
+        let document = Self {
             root: project.root().to_string_lossy().into_owned(),
             store: project.folder().to_string_lossy().into_owned(),
             looked: refreshed.is_some(),
-            dialogs: status.dialogs.iter().map(|one| DialogWork::new(one, masking)).collect(),
-            taken_back_by_git: status.taken_back_by_git.iter().map(TakenBackRow::from).collect(),
+            dialogs,
+            taken_back_by_git: taken_back,
             stale: stale.iter().map(StaleAgentDocument::from).collect(),
             gaps: status.gaps.iter().map(|(gap, since)| GapDocument::new(gap, *since)).collect(),
-            rule_changes: project.rule_changes()?.iter().map(RuleChangeDocument::from).collect(),
+            rule_changes,
             files: status.files,
             changes: status.changes,
             spooled: status.spooled as u64,
@@ -87,7 +97,8 @@ impl StatusDocument {
             nested_repositories: refreshed.map(|outcome| path_names(&outcome.nested_repositories)),
             ignored: ignored.map(|ignored| ignored.iter().map(IgnoredPath::from).collect()),
             interrupted: interrupted.as_ref().map(InterruptedDocument::from),
-        })
+        };
+        Ok(document.located(project.root()))
     }
 }
 
@@ -107,19 +118,24 @@ pub struct DialogWork {
 }
 
 impl DialogWork {
-    fn new(status: &engine::DialogStatus, masking: Masking) -> Self {
+    fn new(
+        status: &engine::DialogStatus,
+        kinds: &mut AgentKinds<'_>,
+        masking: Masking,
+    ) -> Result<Self, StoreError> {
         let dialog = status.dialog.as_ref();
-        Self {
+        let mut agents = Vec::new();
+        for (agent, paths) in &status.agents {
+            let kind = kinds.find(status.id.as_ref(), agent.as_ref())?;
+            agents.push(AgentWork::new(agent.as_ref(), kind, paths));
+        }
+        Ok(Self {
             dialog: dialog.map(|dialog| dialog.id.0.clone()),
             kind: dialog.and_then(|dialog| dialog.kind.clone()),
             title: dialog.and_then(|dialog| masking.mask_optional(dialog.title.as_deref())),
             last_activity: dialog.map(|dialog| iso_8601(dialog.last_at)),
-            agents: status
-                .agents
-                .iter()
-                .map(|(agent, paths)| AgentWork::new(agent.as_ref(), paths))
-                .collect(),
-        }
+            agents,
+        })
     }
 }
 
@@ -128,14 +144,18 @@ impl DialogWork {
 pub struct AgentWork {
     /// The agent; null for what several agents share.
     pub agent: Option<String>,
+    /// Its product.
+    #[serde(default)]
+    pub kind: Option<String>,
     /// The paths.
     pub files: Vec<StatusRowDocument>,
 }
 
 impl AgentWork {
-    fn new(agent: Option<&AgentId>, paths: &[engine::PendingPath]) -> Self {
+    fn new(agent: Option<&AgentId>, kind: Option<String>, paths: &[engine::PendingPath]) -> Self {
         Self {
             agent: agent.map(|id| id.0.clone()),
+            kind,
             files: paths.iter().map(StatusRowDocument::from).collect(),
         }
     }
@@ -150,6 +170,15 @@ pub struct StatusRowDocument {
     pub path: PathName,
     /// `added`, `modified`, `deleted` or `renamed`; null if it came and went.
     pub status: Option<String>,
+    /// The path before, if the first of the changes moved it here.
+    #[serde(default)]
+    pub old_path: Option<String>,
+    /// The old path's exact bytes in hexadecimal digits; only if it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_path_hex: Option<String>,
+    /// The first line that the last of the changes changed, as lines are numbered after it.
+    #[serde(default)]
+    pub line: Option<u32>,
     /// How many pending changes it has.
     pub changes: u64,
     /// The first of them.
@@ -167,6 +196,9 @@ impl From<&engine::PendingPath> for StatusRowDocument {
         Self {
             path: (&row.path).into(),
             status: net_status(row).map(ToOwned::to_owned),
+            old_path: row.old_path.as_ref().map(ToString::to_string),
+            old_path_hex: row.old_path.as_ref().and_then(hex_if_needed),
+            line: row.line,
             changes: row.changes,
             first: row.first.to_string(),
             last: row.last.to_string(),
@@ -184,18 +216,22 @@ pub struct TakenBackRow {
     pub dialog: Option<String>,
     /// The agent; null for what several agents share.
     pub agent: Option<String>,
+    /// The product of the agent.
+    #[serde(default)]
+    pub kind: Option<String>,
     /// The changes.
     #[serde(flatten)]
     pub row: StatusRowDocument,
 }
 
-impl From<&engine::PendingPath> for TakenBackRow {
-    fn from(row: &engine::PendingPath) -> Self {
-        Self {
+impl TakenBackRow {
+    fn new(row: &engine::PendingPath, kinds: &mut AgentKinds<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
             dialog: row.dialog.as_ref().map(|id| id.0.clone()),
             agent: row.agent.as_ref().map(|id| id.0.clone()),
+            kind: kinds.find(row.dialog.as_ref(), row.agent.as_ref())?,
             row: row.into(),
-        }
+        })
     }
 }
 
@@ -251,19 +287,23 @@ pub struct RuleChangeDocument {
     pub dialog: Option<String>,
     /// The agent; null if several may have done it.
     pub agent: Option<String>,
+    /// The product of the agent.
+    #[serde(default)]
+    pub kind: Option<String>,
     /// What is hidden now and was not before; a folder stands for all that is in it.
     pub hides: Vec<PathName>,
 }
 
-impl From<&engine::RuleChange> for RuleChangeDocument {
-    fn from(rule: &engine::RuleChange) -> Self {
-        Self {
+impl RuleChangeDocument {
+    fn new(rule: &engine::RuleChange, kinds: &mut AgentKinds<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
             path: (&rule.path).into(),
             change: rule.change.to_string(),
             dialog: rule.dialog.as_ref().map(|dialog| dialog.0.clone()),
             agent: rule.agent.as_ref().map(|agent| agent.0.clone()),
+            kind: kinds.find(rule.dialog.as_ref(), rule.agent.as_ref())?,
             hides: path_names(&rule.hides),
-        }
+        })
     }
 }
 

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agents::{AgentKind, HookFeedback, HookMessage, HookPhase};
-use retake_engine::model::{CallId, DialogId, ErrorCode, Event, EventKind, Millis};
+use retake_engine::model::{
+    CallId, Caller, DialogId, ErrorCode, Event, EventKind, Millis, ProcessKey,
+};
 use retake_engine::{
     EventRelay, Project, RecordOutcome, ReplySupport, SpoolWriter, StaleContext, StaleReaction,
 };
@@ -56,6 +58,9 @@ pub struct HookCall {
     pub run: Option<String>,
     /// The person's home.
     pub user_home: Option<PathBuf>,
+    /// The process of the agent, if the hook's ancestors tell.
+    #[serde(default)]
+    pub process: Option<ProcessKey>,
     /// What the call is known by.
     pub key: String,
     /// When it came.
@@ -163,22 +168,34 @@ impl HookCall {
             return Ok(());
         }
         let start = self.project_folder(&message);
-        let mut is_opened = false;
-        let done = host.with_project(&start, &mut |project, record| {
-            is_opened = true;
-            self.record_events(project, &message, record, report)
+        let mut message = Some(message);
+        let done = host.with_project(&start, &mut |project, record| match message.take() {
+            Some(message) => {
+                let caller = message.events.first().map(Caller::hook_of);
+                let before = caller.map(|caller| project.set_caller(caller));
+                let recorded = self.record_events(project, message, record, report);
+                // The project may be a reader that the daemon keeps for other requests.
+                before.map(|before| project.set_caller(before));
+                recorded
+            }
+            None => Ok(()),
         });
-        if done.is_err() && !is_opened {
-            self.spool_events(host, &start, &message)?;
+        match message {
+            // The project could not be opened.
+            Some(message) if done.is_err() => self.spool_events(host, &start, message)?,
+            _ => {}
         }
         done
     }
 
     /// Records the events of a message; `record` does so for one event.
+    ///
+    /// Events are moved, never cloned: the arguments of one call can take a large part of the
+    /// memory that a hook may have.
     fn record_events(
         &self,
         project: &Project,
-        message: &HookMessage,
+        mut message: HookMessage,
         record: RecordFn<'_>,
         report: ReportFn<'_>,
     ) -> Result<(), ApiError> {
@@ -193,8 +210,10 @@ impl HookCall {
             }
         };
         let run_ends = run.is_some();
-        let budget = time_budget(project, message);
-        let mut submissions = self.submissions(run, message);
+        let budget = time_budget(project, &message);
+        let ends_turn = message.events.iter().any(ends_turn);
+        let dialog = message.events.first().map(|event| event.dialog.clone());
+        let mut submissions = self.submissions(run, std::mem::take(&mut message.events));
         for submission in &mut submissions {
             submission.deadline = Some(self.deadline(budget));
         }
@@ -205,7 +224,7 @@ impl HookCall {
             run_ends,
             submissions: submissions.len(),
         })?;
-        let transcript = TranscriptReader::new(self, project, message);
+        let transcript = TranscriptReader::new(self, project, &message);
         for mut submission in submissions {
             if let EventKind::UserMessage { .. } = submission.event.what {
                 transcript.read_before(&mut submission.event);
@@ -223,9 +242,9 @@ impl HookCall {
             let _ = report(HookProgress::Recorded { notice });
         }
         // A prompt does not wait for what the model got: that is read when the turn has ended.
-        if message.events.iter().any(ends_turn) {
-            transcript.read_after();
-            model_history::record_new_messages(self, project, message);
+        if let Some(dialog) = dialog.filter(|_| ends_turn) {
+            transcript.read_after(&dialog);
+            model_history::record_new_messages(self, project, &message, &dialog);
         }
         Ok(())
     }
@@ -248,11 +267,11 @@ impl HookCall {
         &self,
         host: &impl HookHost,
         start: &Path,
-        message: &HookMessage,
+        message: HookMessage,
     ) -> Result<(), ApiError> {
         let Some(spool) = host.spool_of_unopened(start)? else { return Ok(()) };
-        for submission in self.submissions(None, message) {
-            spool.push(&submission.key, &submission.event, submission.at)?;
+        for submission in self.submissions(None, message.events) {
+            spool.push_submission(&submission)?;
         }
         Ok(())
     }
@@ -261,7 +280,7 @@ impl HookCall {
     /// [`HookProgress::Opened`] said, the end of the run around it may be the first of them.
     pub fn unrecorded(&self, run_ends: bool, recorded: usize) -> Result<Vec<Submission>, ApiError> {
         let run = self.run.as_deref().filter(|_| run_ends).map(run_end_event);
-        Ok(self.submissions(run, &self.parse()?).into_iter().skip(recorded).collect())
+        Ok(self.submissions(run, self.parse()?.events).into_iter().skip(recorded).collect())
     }
 
     /// Until when the agent surely waits: its hook began a moment before this call was made.
@@ -271,14 +290,21 @@ impl HookCall {
     }
 
     /// The submissions of the call; their keys are the same in the hook and in the daemon.
-    fn submissions(&self, run: Option<Event>, message: &HookMessage) -> Vec<Submission> {
+    fn submissions(&self, run: Option<Event>, events: Vec<Event>) -> Vec<Submission> {
+        let said_by = events.first().map(Caller::hook_of);
         let submission = |name: String, event: Event| {
             let key = format!("{}.{name}", self.key);
-            Submission::new(key, event, self.at).with_reply_support(feedback_of(self.agent))
+            let new = Submission::new(key, event, self.at);
+            let mut new = new.with_reply_support(feedback_of(self.agent));
+            new.origin.said_by.clone_from(&said_by);
+            new.origin.process.clone_from(&self.process);
+            new
         };
         let run = run.map(|event| submission("run".to_owned(), event));
-        let events = message.events.iter().cloned().enumerate();
-        let submissions = events.map(|(number, event)| submission(number.to_string(), event));
+        let submissions = events
+            .into_iter()
+            .enumerate()
+            .map(|(number, event)| submission(number.to_string(), event));
         run.into_iter().chain(submissions).collect()
     }
 }
@@ -299,13 +325,13 @@ pub fn end_of_run(project: &Project, dialog: &str) -> Result<Option<Event>, ApiE
 }
 
 fn run_end_event(dialog: &str) -> Event {
-    Event::new(dialog, run_end(None))
+    Event::new(dialog, run_end(None, None))
 }
 
-/// The end of the call of a run.
-pub fn run_end(ok: Option<bool>) -> EventKind {
+/// The end of the call of a run, with the exit code of its program if it is known.
+pub fn run_end(ok: Option<bool>, exit_code: Option<i64>) -> EventKind {
     let (call, tool, input) = (Some(CallId::from(RUN_CALL_ID)), None, Value::Null);
-    EventKind::ToolEnd { call, ok, tool, input, background: false, task: None }
+    EventKind::ToolEnd { call, ok, exit_code, tool, input, background: false, task: None }
 }
 
 /// Agents wait for little when they are about to end.

@@ -49,9 +49,12 @@ struct ModelHistoryReader<'a> {
 }
 
 /// Records the new part of the model's history of the payload's conversation.
-pub(super) fn record_new_messages(call: &HookCall, project: &Project, message: &HookMessage) {
-    let events = message.events.iter().chain(&message.conversation);
-    let Some(dialog) = events.map(|event| &event.dialog).next() else { return };
+pub(super) fn record_new_messages(
+    call: &HookCall,
+    project: &Project,
+    message: &HookMessage,
+    dialog: &DialogId,
+) {
     if project.settings().history.keep
         && let Err(error) = read_history(call, project, message, dialog)
     {

@@ -86,8 +86,7 @@ impl<'a> TranscriptReader<'a> {
     }
 
     /// Reads what was said in the turn that has ended.
-    pub(super) fn read_after(&self) {
-        let Some(dialog) = self.message.events.first().map(|event| &event.dialog) else { return };
+    pub(super) fn read_after(&self, dialog: &DialogId) {
         let read =
             self.read_new(dialog).and_then(|part| self.record_last_message(dialog, part.as_ref()));
         if let Err(error) = read {

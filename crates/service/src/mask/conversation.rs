@@ -42,6 +42,13 @@ impl Masking {
         content.iter().map(block).collect()
     }
 
+    /// The arguments of a call; of one that names a file which usually holds secrets, nothing but
+    /// the paths.
+    pub fn mask_arguments(self, arguments: &Value) -> Value {
+        let masked = self.mask_json(arguments);
+        if self == Self::On && has_secret_path(arguments) { mask_all_text(&masked) } else { masked }
+    }
+
     /// A document with what looks like a secret in its texts, or is given to a name that means one.
     pub fn mask_json(self, value: &Value) -> Value {
         match value {

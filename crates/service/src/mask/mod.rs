@@ -2,28 +2,36 @@
 //!
 //! The record keeps every byte, so that it can be restored; a person at the terminal sees them,
 //! too. What leaves by HTTP is read by programs that need to know what changed, not what a secret
-//! is. Two kinds of secrets are known: everything in files whose names say so, and what looks
-//! like a secret anywhere ([`pattern`]).
+//! is. Two kinds of secrets are known: everything in files whose names say so, or that were copied
+//! or renamed from such a file; and what looks like a secret anywhere: by its form ([`tokens`],
+//! [`keys`]) or by the name that it is given to ([`assignment`], [`yaml`]).
 //!
-//! Invariant: a masked text has as many lines as before, each in its place.
+//! Invariants: a masked text has as many lines as before, each in its place; masking it again
+//! changes nothing; time is linear in its length.
 
+mod assignment;
 mod conversation;
+mod judge;
 mod keys;
-mod pattern;
+mod names;
+mod secret_file;
+mod tokens;
+mod yaml;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
-use regex::Regex;
-use retake_engine::model::ProjectPath;
+use retake_engine::model::{ObjectId, PathState, ProjectPath};
 use retake_engine::settings::ApiSettings;
-use retake_engine::{DiffLine, usually_holds_secrets};
+use retake_engine::{DiffLine, Project, StoreError, usually_holds_secrets};
 
+use assignment::TextKind;
 pub use conversation::SecretCalls;
 
 /// Replacement of a secret.
 const MASK: &str = "•••";
+/// Maximum passes over a text: what is masked may uncover what stands beside it.
+const MAX_PASSES: usize = 4;
 
 /// One side of a difference: a file's name then, and its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -61,12 +69,40 @@ impl Masking {
         names.into_iter().find(|name| self.is_secret_file(name))
     }
 
+    /// Returns the name by which a content is masked: its path's, or a stand-in that says that it
+    /// holds secrets if it was copied or renamed from a file that does.
+    pub fn masking_path<'a>(
+        self,
+        project: &Project,
+        path: &'a ProjectPath,
+        state: &PathState,
+    ) -> Result<Cow<'a, ProjectPath>, StoreError> {
+        self.masking_path_of(project, path, state.known().map(|state| &state.oid))
+    }
+
+    /// As [`Self::masking_path`], of a content by its id.
+    pub fn masking_path_of<'a>(
+        self,
+        project: &Project,
+        path: &'a ProjectPath,
+        oid: Option<&ObjectId>,
+    ) -> Result<Cow<'a, ProjectPath>, StoreError> {
+        let is_known = self == Self::Off || usually_holds_secrets(path);
+        if is_known || !project.descends_from_secret_file(path, oid)? {
+            return Ok(Cow::Borrowed(path));
+        }
+        let stand_in = [path.as_bytes(), SECRET_SUFFIX.as_bytes()].concat();
+        Ok(ProjectPath::new(stand_in).map_or(Cow::Borrowed(path), Cow::Owned))
+    }
+
     /// Masks a message.
     pub fn mask_text(self, text: &str) -> Cow<'_, str> {
         if self == Self::Off {
             return Cow::Borrowed(text);
         }
-        mask_step(keys::mask_private_keys(text), |text| pattern::mask_patterns(text, false))
+        mask_until_stable(text, |text| {
+            mask_step(mask_anywhere(text, TextKind::Other), keys::mask_key_middles)
+        })
     }
 
     /// Masks a message, if there is one.
@@ -79,11 +115,14 @@ impl Masking {
         if self == Self::Off {
             return Cow::Borrowed(text);
         }
-        let named =
-            if usually_holds_secrets(path) { mask_values(text) } else { Cow::Borrowed(text) };
-        let is_yaml = [&b".yml"[..], b".yaml"].iter().any(|end| path.as_bytes().ends_with(end));
-        mask_step(mask_step(named, keys::mask_private_keys), |text| {
-            pattern::mask_patterns(text, is_yaml)
+        let is_secret = usually_holds_secrets(path);
+        let (kind, is_yaml) = (text_kind(path), has_suffix(path, &YAML_SUFFIXES));
+        mask_until_stable(text, |text| {
+            let values =
+                if is_secret { secret_file::mask_values(text).into() } else { text.into() };
+            let blocks: Cow<'_, str> =
+                if is_yaml { mask_step(values, yaml::mask_blocks) } else { values };
+            mask_step(blocks, |text| mask_anywhere(text, kind))
         })
     }
 
@@ -152,6 +191,54 @@ impl Masking {
     }
 }
 
+/// Suffix of the stand-in for the name of a file that descends from one of secrets.
+const SECRET_SUFFIX: &str = ".env";
+const YAML_SUFFIXES: [&str; 2] = [".yml", ".yaml"];
+/// Suffixes of files in which a value needs no quotes.
+const CONFIG_SUFFIXES: [&str; 12] = [
+    ".yml",
+    ".yaml",
+    ".ini",
+    ".properties",
+    ".conf",
+    ".cfg",
+    ".cnf",
+    ".env",
+    ".envrc",
+    ".tfvars",
+    ".service",
+    ".desktop",
+];
+
+fn has_suffix(path: &ProjectPath, suffixes: &[&str]) -> bool {
+    let name = path.file_name().to_ascii_lowercase();
+    suffixes.iter().any(|suffix| name.ends_with(suffix.as_bytes()))
+}
+
+fn text_kind(path: &ProjectPath) -> TextKind {
+    if has_suffix(path, &CONFIG_SUFFIXES) { TextKind::Config } else { TextKind::Other }
+}
+
+/// Masks what looks like a secret in any text.
+fn mask_anywhere(text: &str, kind: TextKind) -> Cow<'_, str> {
+    let keys = keys::mask_private_keys(text);
+    let forms = mask_step(keys, tokens::mask_forms);
+    mask_step(forms, |text| assignment::mask_assignments(text, kind))
+}
+
+/// Masks until nothing changes.
+fn mask_until_stable(text: &str, pass: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_, str> {
+    let mut masked = Cow::Borrowed(text);
+    for _ in 0..MAX_PASSES {
+        let next = match pass(&masked) {
+            Cow::Owned(next) if next != *masked => next,
+            _ => break,
+        };
+        masked = Cow::Owned(next);
+    }
+    masked
+}
+
 /// One step after the other, without a copy where nothing is found.
 fn mask_step(text: Cow<'_, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_, str> {
     let changed = match step(&text) {
@@ -161,35 +248,12 @@ fn mask_step(text: Cow<'_, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_,
     changed.map_or(text, Cow::Owned)
 }
 
-/// In a file that holds secrets: what is after `=` or `:`, and all of a line that has neither.
-/// Names, comments, sections and brackets stay.
-fn mask_values(text: &str) -> Cow<'_, str> {
-    static NAMED_VALUE: LazyLock<Regex> = LazyLock::new(|| {
-        let named = r#"^(\s*(?:export\s+|set\s+|-\s+)?["']?[\w.@/-]+["']?\s*[=:]\s*)(.*)$"#;
-        Regex::new(named).expect("the pattern is well formed")
-    });
-    let line = |line: &str| {
-        let (body, end) = split_end(line);
-        let start = body.trim_start();
-        let is_structure = |text: &str| text.chars().all(|char| "{}[](),;|>-".contains(char));
-        if ["#", ";", "//", "-----", "["].iter().any(|mark| start.starts_with(mark))
-            || is_structure(start.trim_end())
-        {
-            return line.to_owned();
-        }
-        match NAMED_VALUE.captures(body) {
-            Some(found) if is_structure(found[2].trim_end()) => line.to_owned(),
-            Some(found) => format!("{}{MASK}{end}", &found[1]),
-            None => format!("{}{MASK}{end}", &body[..body.len() - start.len()]),
-        }
-    };
-    Cow::Owned(text.split_inclusive('\n').map(line).collect())
-}
-
 /// A line without and with its end.
 fn split_end(line: &str) -> (&str, &str) {
     line.split_at(line.trim_end_matches(['\r', '\n']).len())
 }
 
+#[cfg(test)]
+mod corpus_tests;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Requests that collect garbage and purge content from the store for good.
 
-use retake_engine::model::Millis;
-use retake_engine::{GcReport, Project, PurgeTarget};
+use retake_engine::model::{Millis, ObjectId};
+use retake_engine::{GcReport, OperationControl, Project, PurgeTarget};
 use serde::{Deserialize, Serialize};
 
 use super::{ProgressFn, ProjectCommand};
@@ -14,6 +14,12 @@ pub struct CollectGarbage {}
 impl ProjectCommand for CollectGarbage {
     type Answer = GcReport;
 
+    const RUNS_BESIDE: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("gc")
+    }
+
     fn run(
         &self,
         project: &Project,
@@ -22,6 +28,17 @@ impl ProjectCommand for CollectGarbage {
     ) -> Result<GcReport, ApiError> {
         Ok(project.collect_garbage(at, progress)?)
     }
+
+    /// Cancelled, it ends between two transactions: what it has removed is removed.
+    fn run_with_control(
+        self,
+        project: &Project,
+        at: Millis,
+        control: &OperationControl,
+    ) -> Result<GcReport, ApiError> {
+        control.check()?;
+        Ok(project.collect_garbage_with_control(at, control)?)
+    }
 }
 
 /// Removes the bytes of every version of a path, or of one content.
@@ -29,10 +46,17 @@ impl ProjectCommand for CollectGarbage {
 pub struct PurgeContent {
     /// What is removed.
     pub target: PurgeTarget,
+    /// The contents that the person saw; if the record has others by now, nothing is removed.
+    #[serde(default)]
+    pub seen: Option<Vec<ObjectId>>,
 }
 
 impl ProjectCommand for PurgeContent {
     type Answer = retake_engine::PurgeReport;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("purge")
+    }
 
     fn run(
         &self,
@@ -40,6 +64,6 @@ impl ProjectCommand for PurgeContent {
         at: Millis,
         _progress: ProgressFn<'_>,
     ) -> Result<Self::Answer, ApiError> {
-        Ok(project.purge(&self.target, at)?)
+        Ok(project.purge_seen(&self.target, self.seen.as_deref(), at)?)
     }
 }

@@ -16,12 +16,12 @@ mod history;
 mod maintenance;
 mod record;
 mod review;
+mod title;
 
-use retake_engine::Project;
-use retake_engine::model::{ErrorCode, Millis};
+use retake_engine::model::{DialogId, ErrorCode, Millis};
+use retake_engine::{OperationControl, OperationError, OperationPhase, Project};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 pub use retake_engine::Submission;
 
@@ -36,6 +36,7 @@ pub use review::{
     AcceptChanges, ApplyPlan, ApproveDialog, ChangeScope, HunkSelection, PlanRedo, PlanReject,
     PlanReset, PlanRestore, PlanRollback, PlanUndo, PlanUndos, RecoverOperation,
 };
+pub use title::SetDialogTitle;
 
 use crate::ApiError;
 
@@ -47,6 +48,24 @@ pub trait ProjectCommand: Into<ProjectRequest> + Clone {
     /// The answer.
     type Answer: Serialize + DeserializeOwned;
 
+    /// Whether it only reads and plans, so that it can be cancelled until its end.
+    const ONLY_PLANS: bool = false;
+
+    /// Whether it takes the project's lock for a moment at a time, so that a daemon runs it beside
+    /// other requests.
+    const RUNS_BESIDE: bool = false;
+
+    /// Returns what it does if that may take long, so that clients can follow it: the verb, or the
+    /// kind of the operation.
+    fn long_verb(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the dialog that it is about, if it is one.
+    fn dialog(&self) -> Option<&DialogId> {
+        None
+    }
+
     /// Executes it in this process.
     fn run(
         &self,
@@ -54,6 +73,33 @@ pub trait ProjectCommand: Into<ProjectRequest> + Clone {
         at: Millis,
         progress: ProgressFn<'_>,
     ) -> Result<Self::Answer, ApiError>;
+
+    /// Executes it in this process, so that it can be followed and, before it writes, cancelled.
+    fn run_with_control(
+        self,
+        project: &Project,
+        at: Millis,
+        control: &OperationControl,
+    ) -> Result<Self::Answer, ApiError> {
+        control.check()?;
+        if !Self::ONLY_PLANS {
+            begin_writing(control)?;
+        }
+        let phase =
+            if Self::ONLY_PLANS { OperationPhase::Planning } else { OperationPhase::Writing };
+        control.report(phase, 0, 0);
+        let answer = self.run(project, at, &mut |done, all| control.report(phase, done, all))?;
+        control.check()?;
+        Ok(answer)
+    }
+}
+
+/// From here on a command cannot be cancelled; fails if it was.
+fn begin_writing(control: &OperationControl) -> Result<(), ApiError> {
+    if control.begin_writing() {
+        return Ok(());
+    }
+    Err(OperationError::Cancelled { operation: None }.into())
 }
 
 macro_rules! requests {
@@ -81,9 +127,44 @@ macro_rules! requests {
                 project: &Project,
                 at: Millis,
                 progress: ProgressFn<'_>,
-            ) -> Result<Value, ApiError> {
+            ) -> Result<EncodedAnswer, ApiError> {
                 match self {
                     $(Self::$verb(verb) => to_answer(&verb.run(project, at, progress)?),)*
+                }
+            }
+
+            /// Like [`ProjectRequest::run`], so that it can be followed and cancelled.
+            pub fn run_with_control(
+                self,
+                project: &Project,
+                at: Millis,
+                control: &OperationControl,
+            ) -> Result<EncodedAnswer, ApiError> {
+                match self {
+                    $(Self::$verb(verb) => {
+                        to_answer(&verb.run_with_control(project, at, control)?)
+                    })*
+                }
+            }
+
+            /// See [`ProjectCommand::long_verb`].
+            pub fn long_verb(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$verb(verb) => verb.long_verb(),)*
+                }
+            }
+
+            /// See [`ProjectCommand::dialog`].
+            pub fn dialog(&self) -> Option<&DialogId> {
+                match self {
+                    $(Self::$verb(verb) => verb.dialog(),)*
+                }
+            }
+
+            /// See [`ProjectCommand::RUNS_BESIDE`].
+            pub fn runs_beside(&self) -> bool {
+                match self {
+                    $(Self::$verb(_) => $verb::RUNS_BESIDE,)*
                 }
             }
 
@@ -119,6 +200,7 @@ requests!(
     RecoverOperation,
     CollectGarbage,
     PurgeContent,
+    SetDialogTitle,
     ImportHistory,
     CondenseHistory,
     UnhideMessages,
@@ -134,6 +216,7 @@ impl ProjectRequest {
             | Self::ImportHistory(_)
             | Self::RefreshProject(_)
             | Self::RescanProject(_)
+            | Self::SetDialogTitle(_)
             | Self::ImportContext(_)
             | Self::PlanUndo(_)
             | Self::PlanUndos(_)
@@ -156,9 +239,12 @@ impl ProjectRequest {
     }
 }
 
+/// An answer as JSON. As a tree of values, one about many files would take ten times the memory.
+pub type EncodedAnswer = Vec<u8>;
+
 /// Serialises an answer for the daemon's socket.
-pub fn to_answer(answer: &impl Serialize) -> Result<Value, ApiError> {
-    serde_json::to_value(answer).map_err(|error| {
+pub fn to_answer(answer: &impl Serialize) -> Result<EncodedAnswer, ApiError> {
+    serde_json::to_vec(answer).map_err(|error| {
         ApiError::new(
             ErrorCode::Wire,
             format!("the answer cannot be sent: {error}"),

@@ -96,6 +96,8 @@ pub struct RefreshProject {}
 impl ProjectCommand for RefreshProject {
     type Answer = RefreshOutcome;
 
+    const ONLY_PLANS: bool = true;
+
     fn run(
         &self,
         project: &Project,
@@ -112,6 +114,12 @@ pub struct RescanProject {}
 
 impl ProjectCommand for RescanProject {
     type Answer = RefreshOutcome;
+
+    const ONLY_PLANS: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("rescan")
+    }
 
     fn run(
         &self,

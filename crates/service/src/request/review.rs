@@ -2,8 +2,8 @@
 
 use retake_engine::model::{ChangeId, Checkpoint, DialogId, Millis, Operation, RewindScope};
 use retake_engine::{
-    AcceptedChanges, AppliedPlan, Approval, GoToOptions, OperationError, Plan, Project,
-    RecoveryChoice, RewindAction, RewindTarget, Selection, TakeBackOptions, UndoStep,
+    AcceptedChanges, AppliedPlan, Approval, GoToOptions, OperationControl, OperationError, Plan,
+    Project, RecoveryChoice, RewindAction, RewindTarget, Selection, TakeBackOptions, UndoStep,
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,12 @@ impl ProjectCommand for PlanUndo {
     /// None if there is nothing to undo.
     type Answer = Option<(Plan, UndoStep)>;
 
+    const ONLY_PLANS: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("undo")
+    }
+
     fn run(
         &self,
         project: &Project,
@@ -69,6 +75,12 @@ pub struct PlanUndos {
 impl ProjectCommand for PlanUndos {
     /// Fewer than asked for, if there are no more.
     type Answer = Vec<(Plan, UndoStep)>;
+
+    const ONLY_PLANS: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("undo")
+    }
 
     fn run(
         &self,
@@ -105,6 +117,12 @@ impl ProjectCommand for PlanRedo {
     /// None if there is nothing to redo.
     type Answer = Option<(Plan, Operation)>;
 
+    const ONLY_PLANS: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("redo")
+    }
+
     fn run(
         &self,
         project: &Project,
@@ -132,6 +150,12 @@ pub struct PlanReject {
 impl ProjectCommand for PlanReject {
     type Answer = Plan;
 
+    const ONLY_PLANS: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("reject")
+    }
+
     fn run(
         &self,
         project: &Project,
@@ -158,6 +182,12 @@ pub struct PlanRollback {
 
 impl ProjectCommand for PlanRollback {
     type Answer = Plan;
+
+    const ONLY_PLANS: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("rollback")
+    }
 
     fn run(
         &self,
@@ -189,6 +219,12 @@ pub struct PlanRestore {
 
 impl ProjectCommand for PlanRestore {
     type Answer = Plan;
+
+    const ONLY_PLANS: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("restore")
+    }
 
     fn run(
         &self,
@@ -226,6 +262,12 @@ pub struct PlanReset {
 impl ProjectCommand for PlanReset {
     type Answer = Plan;
 
+    const ONLY_PLANS: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("reset")
+    }
+
     fn run(
         &self,
         project: &Project,
@@ -246,6 +288,14 @@ pub struct ApplyPlan {
 impl ProjectCommand for ApplyPlan {
     type Answer = AppliedPlan;
 
+    fn long_verb(&self) -> Option<&'static str> {
+        Some(self.plan.kind.as_str())
+    }
+
+    fn dialog(&self) -> Option<&DialogId> {
+        self.plan.dialog.as_ref()
+    }
+
     fn run(
         &self,
         project: &Project,
@@ -253,6 +303,16 @@ impl ProjectCommand for ApplyPlan {
         _progress: ProgressFn<'_>,
     ) -> Result<AppliedPlan, ApiError> {
         Ok(project.apply(&self.plan, at)?)
+    }
+
+    /// It can be cancelled until its first file is written.
+    fn run_with_control(
+        self,
+        project: &Project,
+        at: Millis,
+        control: &OperationControl,
+    ) -> Result<AppliedPlan, ApiError> {
+        Ok(project.apply_with_control(self.plan, at, control)?)
     }
 }
 
@@ -311,6 +371,10 @@ pub struct RecoverOperation {
 impl ProjectCommand for RecoverOperation {
     /// None if nothing was interrupted.
     type Answer = Option<AppliedPlan>;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("recover")
+    }
 
     fn run(
         &self,

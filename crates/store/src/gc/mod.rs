@@ -109,9 +109,25 @@ impl Store {
         wait: Duration,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<GcReport, GcError> {
+        self.gc_until(limits, now, wait, progress, &|| false)
+    }
+
+    /// Like [`Store::gc`]; ends before the next transaction once `is_cancelled`, and is not
+    /// complete then.
+    pub fn gc_until(
+        &self,
+        limits: &RetentionLimits,
+        now: Millis,
+        wait: Duration,
+        progress: &mut dyn FnMut(u64, u64),
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<GcReport, GcError> {
         let mut done = GcReport { before: self.disk_usage()?, ..GcReport::default() };
         let unchecked = UncheckedForeignKeys::begin(self)?;
         for _ in 0..MAX_ATTEMPTS {
+            if is_cancelled() {
+                break;
+            }
             let version = self.data_version()?;
             let planned = self.retention_plan(limits, now)?;
             done.over_bytes = planned.over_bytes;
@@ -123,6 +139,7 @@ impl Store {
                 total: 0,
                 done: 0,
                 progress,
+                is_cancelled,
             };
             if work.run(&planned.plan, &planned.live)? {
                 done.complete = true;
@@ -241,14 +258,19 @@ struct GcRun<'w> {
     total: u64,
     done: u64,
     progress: &'w mut dyn FnMut(u64, u64),
+    is_cancelled: &'w dyn Fn() -> bool,
 }
 
 impl GcRun<'_> {
-    /// Runs one transaction under the lock, if no other process wrote since the plan was made.
+    /// Runs one transaction under the lock, if no other process wrote since the plan was made and it
+    /// is not cancelled.
     fn transact<T>(
         &mut self,
         work: impl FnOnce(&Batch<'_>, &mut RemovedRecords) -> Result<T, StoreError>,
     ) -> GcStep<T> {
+        if (self.is_cancelled)() {
+            return Ok(Err(PlanOutdated));
+        }
         let lock = FileLock::acquire(self.store.folder(), self.wait)?.ok_or(GcError::Busy)?;
         let batch = self.store.batch()?;
         if self.store.data_version()? != self.version {
@@ -457,6 +479,7 @@ impl GcRun<'_> {
             for dialog in dialogs {
                 for (what, sql) in [
                     ("remove agents", "DELETE FROM agent WHERE dialog = ?1"),
+                    ("remove title", "DELETE FROM dialog_title WHERE dialog = ?1"),
                     ("remove transcripts", "DELETE FROM transcript WHERE dialog = ?1"),
                     ("remove sights", "DELETE FROM sight WHERE dialog = ?1"),
                     ("remove told", "DELETE FROM told WHERE dialog = ?1"),
@@ -468,6 +491,7 @@ impl GcRun<'_> {
                     batch.execute(what, sql, [&dialog.0])?;
                 }
             }
+            batch.remove_unused_callers()?;
             removed.dialogs += dialogs.len() as u64;
             Ok(())
         })

@@ -4,7 +4,7 @@
 //! events says so for ever ([`HintBuffer::disable`]).
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use retake_model::{Millis, ProjectPath};
@@ -73,6 +73,52 @@ pub(crate) struct HintState {
     pub(crate) polled: BTreeSet<ProjectPath>,
     /// The reason why no change is seen at all.
     pub(crate) unavailable_reason: Option<String>,
+    /// The watcher was dropped.
+    ended: bool,
+}
+
+/// Waits for the changes that a watcher sees, for as long as that lives.
+#[derive(Clone, Debug)]
+pub struct ChangeWaiter {
+    hints: Arc<HintBuffer>,
+}
+
+/// The end of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitOutcome {
+    /// The hint is not empty.
+    Changed,
+    /// The timeout has elapsed.
+    TimedOut,
+    /// The watcher is gone.
+    Ended,
+}
+
+impl ChangeWaiter {
+    pub(crate) fn new(hints: Arc<HintBuffer>) -> Self {
+        Self { hints }
+    }
+
+    /// Blocks until the hint is not empty, the timeout has elapsed, or the watcher is dropped.
+    pub fn wait(&self, timeout: Option<Duration>) -> WaitOutcome {
+        let waits = |state: &mut HintState| state.pending.is_none() && !state.ended;
+        let state = self.hints.lock();
+        let state = match timeout {
+            None => self.hints.changed.wait_while(state, waits),
+            Some(timeout) => {
+                let waited = self.hints.changed.wait_timeout_while(state, timeout, waits);
+                waited
+                    .map(|(state, _)| state)
+                    .map_err(|error| PoisonError::new(error.into_inner().0))
+            }
+        };
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        match (state.ended, state.pending) {
+            (true, _) => WaitOutcome::Ended,
+            (false, Some(_)) => WaitOutcome::Changed,
+            (false, None) => WaitOutcome::TimedOut,
+        }
+    }
 }
 
 impl HintBuffer {
@@ -137,9 +183,10 @@ impl HintBuffer {
         self.wait_while(timeout, waits)
     }
 
-    /// Waits until the hint is not empty; `false` on timeout.
-    pub(crate) fn wait_for_pending(&self, timeout: Duration) -> bool {
-        self.wait_while(timeout, |state| state.pending.is_none())
+    /// Ends all waits: the watcher is dropped.
+    pub(crate) fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
     }
 
     fn wait_while(&self, timeout: Duration, waits: impl FnMut(&mut HintState) -> bool) -> bool {

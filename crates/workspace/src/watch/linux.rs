@@ -61,7 +61,8 @@ pub(crate) struct InotifyShared {
 
 /// Adds all watches and starts the thread.
 pub(super) fn open(setup: BackendSetup<'_>) -> Result<Box<dyn WatchBackend>, WatchUnavailable> {
-    let root = rustix::fs::fstatfs(setup.workspace.safe_root.root()).map_err(io::Error::from)?;
+    let root = setup.workspace.safe_root.root().and_then(rustix::fs::fstatfs);
+    let root = root.map_err(io::Error::from)?;
     match network_file_system(root.f_type as u64) {
         Some(kind) => Err(WatchUnavailable::NotReported(format!(
             "the project is on a {kind} file system, which does not tell of all changes"

@@ -11,6 +11,9 @@
 mod budget;
 mod cookie;
 mod filter;
+mod folders;
+#[cfg(target_os = "linux")]
+mod folders_linux;
 mod hint;
 #[cfg(target_os = "linux")]
 mod linux;
@@ -31,8 +34,9 @@ use retake_model::{Millis, ProjectPath};
 
 pub use budget::WatchBudget;
 use cookie::CookieFolder;
+pub use folders::{FolderEvent, FolderEventHandler, FolderEventKind, FolderWatcher};
 use hint::HintBuffer;
-pub use hint::{ChangeHint, PendingSince};
+pub use hint::{ChangeHint, ChangeWaiter, PendingSince, WaitOutcome};
 #[cfg(target_os = "linux")]
 use linux as native;
 #[cfg(not(target_os = "linux"))]
@@ -134,6 +138,12 @@ struct BackendSetup<'a> {
     cookies: &'a Path,
     budget: WatchBudget,
     hints: Arc<HintBuffer>,
+}
+
+impl Drop for FileWatcher {
+    fn drop(&mut self) {
+        self.hints.end();
+    }
 }
 
 impl FileWatcher {
@@ -258,7 +268,12 @@ impl FileWatcher {
 
     /// Blocks until the hint is not empty (`true`) or the timeout has elapsed.
     pub fn wait_for_changes(&self, timeout: Duration) -> bool {
-        self.hints.wait_for_pending(timeout)
+        self.waiter().wait(Some(timeout)) == WaitOutcome::Changed
+    }
+
+    /// Waits for changes without keeping the watcher alive.
+    pub fn waiter(&self) -> ChangeWaiter {
+        ChangeWaiter::new(Arc::clone(&self.hints))
     }
 
     /// The extent and the state of the watching.
@@ -294,6 +309,6 @@ impl FileWatcher {
     }
 
     fn stat(&self) -> Result<rustix::fs::Stat, rustix::io::Errno> {
-        rustix::fs::fstat(self.workspace.safe_root.root())
+        self.workspace.safe_root.root().and_then(rustix::fs::fstat)
     }
 }

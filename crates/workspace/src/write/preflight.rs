@@ -104,7 +104,7 @@ impl Workspace {
 
     /// Returns the free bytes of the root's file system that we may use.
     pub fn free_bytes(&self) -> Option<u64> {
-        let found = fstatvfs(self.safe_root.root()).ok()?;
+        let found = self.safe_root.root().and_then(fstatvfs).ok()?;
         found.f_bavail.checked_mul(found.f_frsize)
     }
 

@@ -141,8 +141,10 @@ impl Workspace {
     /// system cannot.
     pub(super) fn sync_file_system(&self) -> Option<io::Result<()>> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        return forwards_syncfs(self.safe_root.root())
-            .then(|| at::sync_file_system(self.safe_root.root()));
+        return {
+            let root = self.safe_root.root().ok()?;
+            forwards_syncfs(root).then(|| at::sync_file_system(root))
+        };
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         None
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use retake_engine::Project;
 use retake_engine::model::{ErrorCode, LineSpan, ProjectPath};
-use retake_service::documents::MarkedFiles;
+use retake_service::documents::{LocatePaths as _, MarkedFiles};
 use retake_service::request::MarkSeen;
 
 use crate::args::ContextMarkArgs;
@@ -22,7 +22,7 @@ pub(super) fn run(context: &CommandContext, options: &ContextMarkArgs) -> Result
     let files = files.collect::<Result<Vec<_>>>()?;
     let (named, source) = (files.len(), options.source);
     let untracked = context.run_request(&project, MarkSeen { dialog, agent, files, source })?;
-    let marked = MarkedFiles::new(named, &untracked);
+    let marked = MarkedFiles::new(named, &untracked).located(project.root());
     if context.json {
         context.out.json(&marked)?;
     } else {

@@ -1,5 +1,6 @@
 //! `retake daemon`: starts, stops and shows the process that serves all projects of a home.
 
+mod access;
 mod detached;
 mod log;
 
@@ -9,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use retake_engine::model::ErrorCode;
-use retake_engine::settings::Settings;
-use retake_server::http::TokenScope;
+use retake_engine::settings::{DEFAULT_HTTP_PORT, Settings};
+use retake_server::http::{HttpOptions, TokenLifetimes, TokenScope};
 use retake_server::{CallError, ConnectError, Daemon, DaemonClient, DaemonStatus, RunFolder};
 use retake_service::request::RefreshProject;
 use serde_json::json;
@@ -34,12 +35,14 @@ const START_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) fn run(context: &CommandContext, options: &args::DaemonArgs) -> Result<Exit> {
-    match options.command {
-        DaemonCommand::Start(options) => start(context, options),
+    match &options.command {
+        DaemonCommand::Start(options) => start(context, *options),
         DaemonCommand::Stop => stop(context),
         DaemonCommand::Status => status(context),
-        DaemonCommand::Code(options) => print_code(context, options),
-        DaemonCommand::Run(options) => serve(context, options),
+        DaemonCommand::Code(options) => print_code(context, *options),
+        DaemonCommand::Token(options) => access::token(context, options),
+        DaemonCommand::Logout(options) => access::logout(context, options),
+        DaemonCommand::Run(options) => serve(context, *options),
     }
 }
 
@@ -50,8 +53,9 @@ fn serve(context: &CommandContext, options: DaemonRunArgs) -> Result<Exit> {
     }
     raise_file_limit();
     let daemon = Daemon::open(context.retake.clone(), time::now)?;
-    let settings = settings_or_default(context).daemon;
-    let idle = options.idle_seconds.map_or(settings.idle_timeout(), Duration::from_secs);
+    let settings = settings_or_default(context);
+    let idle = options.idle_seconds.map_or(settings.daemon.idle_timeout(), Duration::from_secs);
+    let http = http_options(context, &settings);
     let idle_tracker = daemon.idle();
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("signals")?;
     thread::spawn(move || {
@@ -60,9 +64,21 @@ fn serve(context: &CommandContext, options: DaemonRunArgs) -> Result<Exit> {
         }
     });
     tracing::info!(pid = std::process::id(), "the daemon serves");
-    let because = daemon.serve(idle, settings.port)?;
+    let because = daemon.serve(idle, &http)?;
     tracing::info!("the daemon ends: {because}");
     Ok(Exit::Done)
+}
+
+/// Where the daemon speaks HTTP. Without a setting, the daemon of the default home has a fixed
+/// port, and those of other homes take any: so they do not compete for it.
+fn http_options(context: &CommandContext, settings: &Settings) -> HttpOptions {
+    let default_port = if context.is_default_home() { DEFAULT_HTTP_PORT } else { 0 };
+    let lifetimes = TokenLifetimes {
+        login_days: settings.http.login_days,
+        agent_token_days: settings.http.agent_token_days,
+    };
+    let port = settings.http.port.or(settings.daemon.port).unwrap_or(default_port);
+    HttpOptions { port, lifetimes, ..HttpOptions::default() }
 }
 
 /// Raises the limit of open files: each project takes a dozen.
@@ -90,6 +106,11 @@ fn start(context: &CommandContext, options: DaemonRunArgs) -> Result<Exit> {
         return Err(
             ApiError::new(ErrorCode::DaemonRuns, message, "`retake daemon stop` ends it").into()
         );
+    }
+    if let Some(link) = RunFolder::in_home(home).linked_file() {
+        let message = format!("{} is a symbolic link, which is not followed", link.display());
+        let hint = "remove the link; commands work without a daemon";
+        return Err(ApiError::new(ErrorCode::Daemon, message, hint).into());
     }
     let mut child = start_detached(home, options.idle_seconds).context("it cannot be started")?;
     let until = Instant::now() + START_STOP_TIMEOUT;
@@ -166,9 +187,7 @@ fn status(context: &CommandContext) -> Result<Exit> {
 
 /// Prints a one-time code with which a browser, or another program, logs in.
 fn print_code(context: &CommandContext, options: DaemonCodeArgs) -> Result<Exit> {
-    let client = DaemonClient::connect(context.retake.folder()).map_err(|_| {
-        ApiError::new(ErrorCode::NoDaemon, "no daemon answers", "`retake daemon start` starts one")
-    })?;
+    let client = connect(context)?;
     let scope = if options.agent { TokenScope::Agent } else { TokenScope::Human };
     let made = map_unanswered(client.create_code(scope))?;
     if context.json {
@@ -179,6 +198,12 @@ fn print_code(context: &CommandContext, options: DaemonCodeArgs) -> Result<Exit>
         print_message("code", TextStyle::Mark, &text);
     }
     Ok(Exit::Done)
+}
+
+fn connect(context: &CommandContext) -> Result<DaemonClient, ApiError> {
+    DaemonClient::connect(context.retake.folder()).map_err(|_| {
+        ApiError::new(ErrorCode::NoDaemon, "no daemon answers", "`retake daemon start` starts one")
+    })
 }
 
 fn report_not_running(context: &CommandContext) -> Result<Exit> {
@@ -227,6 +252,9 @@ fn show_status(context: &CommandContext, status: &DaemonStatus) -> Result<Exit> 
     );
     if let Some(address) = &status.http {
         let _ = writeln!(text, "HTTP: {}", escape_text(address));
+    }
+    if let Some(note) = &status.http_note {
+        let _ = writeln!(text, "  {}", escape_text(note));
     }
     let count = plural(status.projects.len() as u64, "project", "projects");
     let _ = writeln!(text, "It serves {count}");

@@ -56,7 +56,12 @@ fn show_messages(
     let AgentRef { dialog, agent } = of;
     let is_main = agent.0 == MAIN_AGENT;
     if context.json && is_main {
-        let page = HistoryPage { cursor: None, limit: options.limit, whole: options.whole };
+        let page = HistoryPage {
+            cursor: None,
+            limit: options.limit,
+            whole: options.whole,
+            max_bytes: usize::MAX,
+        };
         context.out.json(&documents::DialogHistory::read(project, dialog, page, Masking::Off)?)?;
         return Ok(Exit::Done);
     }
@@ -178,7 +183,12 @@ fn show_model_history(
     of: AgentRef<'_>,
     options: &HistoryShowArgs,
 ) -> Result<Exit> {
-    let page = ModelPage { whole: options.whole, cursor: None, limit: options.limit };
+    let page = ModelPage {
+        whole: options.whole,
+        cursor: None,
+        limit: options.limit,
+        max_bytes: usize::MAX,
+    };
     let history = ModelHistory::read(project, of, page, Masking::Off)?;
     if context.json {
         context.out.json(&history)?;

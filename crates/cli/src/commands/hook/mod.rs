@@ -69,9 +69,9 @@ pub(super) fn run(context: &CommandContext, options: &HookArgs) -> Exit {
         print_message("note", TextStyle::Mark, text);
         return Exit::Done;
     }
-    let HookResult { phase, verdict, unrecorded } =
+    let HookResult { sender, phase, verdict, unrecorded } =
         run_within_budget(context, agent, options, started);
-    let reply = retake_agents::render_reply(agent, phase, &verdict);
+    let reply = retake_agents::render_reply(sender.unwrap_or(agent), phase, &verdict);
     // An agent that closed the pipe needs no reply.
     let _ = context.out.text(&reply);
     if let Some(unrecorded) = unrecorded {
@@ -83,6 +83,8 @@ pub(super) fn run(context: &CommandContext, options: &HookArgs) -> Exit {
 
 /// Result of waiting for the worker.
 struct HookResult {
+    /// The agent that sent the payload, once that is read.
+    sender: Option<AgentKind>,
     /// Which reply the agent waits for.
     phase: HookPhase,
     /// The reply to the agent.
@@ -110,6 +112,7 @@ fn run_within_budget(
         Err(error) => {
             warn(&format!("nothing was recorded for {agent}: {error}"));
             HookResult {
+                sender: None,
                 phase: HookPhase::default(),
                 verdict: HookVerdict::Proceed,
                 unrecorded: None,
@@ -125,7 +128,7 @@ fn follow_worker(
 ) -> HookResult {
     let (mut phase, mut verdict) = (HookPhase::default(), HookVerdict::Proceed);
     let mut budget = HookSettings::default().budget();
-    let (mut call, mut begun) = (None, None);
+    let (mut call, mut begun): (Option<HookCall>, _) = (None, None);
     let timeout_ms = loop {
         let (worker, progress) =
             match receiver.recv_timeout(budget.saturating_sub(started.elapsed())) {
@@ -171,13 +174,14 @@ fn follow_worker(
     if let (None, Some(ms)) = (&begun, timeout_ms) {
         warn(&format!("nothing was recorded: there was no payload, or no project, in {ms} ms"));
     }
+    let sender = call.as_ref().map(|call| call.agent);
     let unrecorded = call.zip(begun).and_then(|(call, begun)| begun.into_unrecorded(&call, home));
     let is_early =
         timeout_ms.is_some() && unrecorded.as_ref().is_some_and(UnrecordedEvents::has_tool_begin);
     if is_early && matches!(verdict, HookVerdict::Proceed) {
         verdict = HookVerdict::Note(SCAN_UNFINISHED_NOTICE.to_owned());
     }
-    HookResult { phase, verdict, unrecorded }
+    HookResult { sender, phase, verdict, unrecorded }
 }
 
 /// Work whose project is open.
@@ -255,12 +259,12 @@ impl UnrecordedEvents {
     fn write_to_spool(&self) {
         if let Some(first) = self.submissions.first() {
             for other in &self.others {
-                let pushed = other.push(&first.key, &first.event, first.at);
+                let pushed = other.push_submission(first);
                 let _ = pushed.inspect_err(|error| warn(&format!("an event is lost: {error}")));
             }
         }
         for submission in &self.submissions {
-            if let Err(error) = self.spool.push(&submission.key, &submission.event, submission.at) {
+            if let Err(error) = self.spool.push_submission(submission) {
                 warn(&format!("an event is lost: {error}"));
                 return;
             }

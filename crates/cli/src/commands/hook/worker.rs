@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
 use anyhow::{Context as _, Result, bail};
-use retake_agents::AgentKind;
+use retake_agents::{AgentKind, payload_key, sending_agent};
 use retake_engine::Retake;
 use retake_engine::model::Millis;
 use retake_engine::settings::Settings;
 use retake_server::{CallError, ConnectError, DaemonClient, RunFolder};
+use retake_service::caller::{agent_process, ancestors_of};
 use retake_service::hook::{HookCall, HookProgress, InProcessHost};
 use retake_service::request::new_idempotency_key;
 
@@ -52,16 +53,20 @@ impl HookEnvironment {
 
     fn build_call(&self, payload: String) -> HookCall {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        // VS Code runs the hooks of other agents.
+        let agent = sending_agent(self.agent, payload.as_bytes());
+        let key = payload_key(agent, payload.as_bytes());
         HookCall {
-            agent: self.agent,
+            agent,
             event: self.event.clone(),
             payload: payload.into(),
             project: self.project.clone(),
-            agent_folder: self.agent.folder_variable().and_then(folder),
+            agent_folder: agent.folder_variable().and_then(folder),
             cwd: self.cwd.clone(),
             run: std::env::var(RUN_DIALOG_VARIABLE).ok(),
             user_home: folder("HOME"),
-            key: new_idempotency_key(self.now),
+            process: agent_process(&ancestors_of(std::process::id())),
+            key: key.unwrap_or_else(|| new_idempotency_key(self.now)),
             at: self.now,
         }
     }

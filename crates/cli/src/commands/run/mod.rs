@@ -28,8 +28,11 @@ pub(super) fn run(context: &CommandContext, options: &RunArgs) -> Result<Exit> {
     let dialog = recording.as_ref().map(RunRecording::dialog);
     let ended = child::run(&options.command, dialog);
     if let Some(recording) = recording {
-        let recorded = recording.end(context, matches!(ended, Ok(ChildExit::Code(0))));
-        if let Err(error) = recorded {
+        let exit_code = match ended {
+            Ok(ChildExit::Code(code)) => Some(code),
+            _ => None,
+        };
+        if let Err(error) = recording.end(context, exit_code) {
             warn(&format!("the end of the program is not recorded: {error:#}"));
         }
     }

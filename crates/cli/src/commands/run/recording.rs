@@ -42,6 +42,7 @@ impl RunRecording {
     pub(super) fn begin(context: &CommandContext, options: &RunArgs) -> Result<Self> {
         let now = context.now();
         let project = context.retake.open_or_create(context.start_folder(), now)?;
+        context.resolve_caller(&project);
         let kind = options.agent.clone().unwrap_or_else(|| program_name(&options.command));
         let dialog = new_dialog(now);
         let recording = Self {
@@ -74,9 +75,10 @@ impl RunRecording {
         &self.dialog
     }
 
-    /// Closes the window and the dialog, and prints what changed.
-    pub(super) fn end(&self, context: &CommandContext, ok: bool) -> Result<()> {
-        self.record(context, run_end(Some(ok)))?;
+    /// Closes the window and the dialog, and prints what changed. A program that a signal killed has
+    /// no exit code.
+    pub(super) fn end(&self, context: &CommandContext, exit_code: Option<u8>) -> Result<()> {
+        self.record(context, run_end(Some(exit_code == Some(0)), exit_code.map(i64::from)))?;
         self.record(context, EventKind::DialogEnd {})?;
         self.project.forget_run(&self.dialog);
         self.print_summary(context)
@@ -102,9 +104,9 @@ impl RunRecording {
 
     /// Prints what changed on standard error: standard output is the program's.
     fn print_summary(&self, context: &CommandContext) -> Result<()> {
-        let (actor, after) = (Some(Actor::Agent), Some(self.before));
+        let (actors, after) = (vec![Actor::Agent], Some(self.before));
         let changes =
-            self.project.changes(&ChangeFilter { actor, after, ..ChangeFilter::default() })?;
+            self.project.changes(&ChangeFilter { actors, after, ..ChangeFilter::default() })?;
         let is_own = |change: &Change| change.dialog.as_ref() == Some(&self.dialog);
         let (own, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_own);
         let (own, others) = (RunSummary::of(&own), RunSummary::of(&others));

@@ -7,10 +7,10 @@ use retake_agents::AgentKind;
 use retake_agents::setup::{HookCommand, SetupError, SetupLevel, SetupTarget};
 use retake_engine::model::ErrorCode;
 
-use super::files::WriteAttempt;
 use super::record::{SetupRecord, SetupRecords};
-use super::{SetupEnvironment, files, symlinks};
 use crate::failure::ApiError;
+use retake_service::setup::files::WriteAttempt;
+use retake_service::setup::{SetupEnvironment, files, symlinks};
 
 /// Maximum attempts to write a file that keeps changing.
 const MAX_WRITE_ATTEMPTS: usize = 5;

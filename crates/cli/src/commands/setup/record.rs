@@ -10,8 +10,8 @@ use retake_agents::setup::record_name;
 use retake_seam::fs::{create_private_dir_all, remove_file, replace_durably};
 use serde::{Deserialize, Serialize};
 
-use super::files::io_failure;
 use crate::failure::ApiError;
+use retake_service::setup::files::io_failure;
 
 /// Record of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

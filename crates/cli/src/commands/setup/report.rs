@@ -9,14 +9,13 @@ use retake_agents::setup::codex_trust::moves_others;
 use retake_agents::setup::{FoundHooks, SetupLevel, setup_targets};
 use serde_json::{Value, json};
 
-use super::SetupEnvironment;
-use super::hook_status;
 use super::plan::{PlannedSetupFile, SetupFileAction, SetupStep};
 use crate::context::{CommandContext, Exit};
 use crate::escape::{escape, escape_text};
 use crate::failure::ApiError;
 use crate::output::{TextStyle, print_message};
 use crate::table::{TableCell, TextTable};
+use retake_service::setup::{SetupEnvironment, codex_approval};
 
 /// Inputs of all reports.
 pub(super) struct SetupReport<'a> {
@@ -174,9 +173,7 @@ impl SetupReport<'_> {
     }
 
     fn needs_approval(&self, file: &PlannedSetupFile) -> bool {
-        file.writes()
-            || file.step.is_ok()
-                && hook_status::codex_approval(&file.target, self.machine).is_some()
+        file.writes() || file.step.is_ok() && codex_approval(&file.target, self.machine).is_some()
     }
 
     /// Most agents run the hooks of both levels.

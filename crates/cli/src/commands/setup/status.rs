@@ -1,79 +1,34 @@
 //! `retake setup --status`: which agents are installed and set up, and their latest events.
 
 use anyhow::Result;
-use retake_agents::AgentKind;
-use retake_agents::setup::SetupLevel;
-use retake_engine::model::Millis;
-use serde_json::{Value, json};
+use retake_service::documents::SetupDocument;
+use retake_service::setup::{AgentStatus, HookState, SetupEnvironment, SetupStatus};
 
-use super::SetupEnvironment;
-use super::hook_status::{HookState, HookStatus};
 use crate::args::SetupArgs;
 use crate::context::{CommandContext, Exit};
 use crate::escape::escape;
 use crate::output::{TextStyle, warn};
 use crate::table::{TableCell, TextTable};
-use crate::time::{format_local, iso_8601};
+use crate::time::format_local;
 
 pub(super) fn run(
     context: &CommandContext,
     options: &SetupArgs,
     machine: &SetupEnvironment,
 ) -> Result<Exit> {
-    let activity = context.retake.agent_activity()?;
-    for (root, error) in &activity.problems {
+    let status = SetupStatus::read(&context.retake, machine, &options.agents)?;
+    for (root, error) in &status.problems {
         warn(&format!("the record of {root} is left out: {error}"));
     }
-    let wanted = |agent: &AgentKind| options.agents.is_empty() || options.agents.contains(agent);
-    let agents = AgentKind::ALL.into_iter().filter(wanted).map(|agent| AgentStatusRow {
-        agent,
-        installed: machine.has_agent(agent),
-        user: HookStatus::new(agent, SetupLevel::User, machine),
-        here: HookStatus::new(agent, SetupLevel::Here, machine),
-        last: activity.kinds.get(agent.name()).copied(),
-    });
-    let rows: Vec<_> = agents.collect();
     if context.json {
-        let agents: Vec<_> = rows.iter().map(AgentStatusRow::document).collect();
-        context.out.json(&json!({ "agents": agents }))?;
+        context.out.json(&SetupDocument::new(&status, true))?;
     } else {
-        context.out.text(&table(&rows, options.here).render("", context.out.colour))?;
+        context.out.text(&table(&status.agents, options.here).render("", context.out.colour))?;
     }
     Ok(Exit::Done)
 }
 
-/// Status of one agent.
-struct AgentStatusRow {
-    agent: AgentKind,
-    installed: bool,
-    user: HookStatus,
-    here: HookStatus,
-    last: Option<Millis>,
-}
-
-impl AgentStatusRow {
-    fn document(&self) -> Value {
-        let level = |status: &HookStatus| {
-            json!({
-                "state": status.state.code(),
-                "detail": status.detail,
-                "files": status.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
-            })
-        };
-        json!({
-            "agent": self.agent.name(),
-            "title": self.agent.title(),
-            "untested": self.agent.is_untested(),
-            "installed": self.installed,
-            "user": level(&self.user),
-            "here": level(&self.here),
-            "last_event": self.last.map(iso_8601),
-            "last_event_at": self.last,
-        })
-    }
-}
-
-fn table(rows: &[AgentStatusRow], here: bool) -> TextTable {
+fn table(rows: &[AgentStatus], here: bool) -> TextTable {
     let mut table = TextTable::default();
     let head = |text: &str| TableCell::new(text, TextStyle::Bold);
     table.row([head("AGENT"), head("INSTALLED"), head("LAST EVENT"), head("HOOKS")]);
@@ -96,9 +51,17 @@ fn table(rows: &[AgentStatusRow], here: bool) -> TextTable {
                 TableCell::new(first(format!("{}{untested}", row.agent)), TextStyle::Plain),
                 TableCell::new(first(installed.to_owned()), TextStyle::Plain),
                 TableCell::new(first(last.clone()), TextStyle::Dim),
-                TableCell::new(words, status.state.style()),
+                TableCell::new(words, style(status.state)),
             ]);
         }
     }
     table
+}
+
+fn style(state: HookState) -> TextStyle {
+    match state {
+        HookState::Active => TextStyle::Good,
+        HookState::Absent => TextStyle::Dim,
+        _ => TextStyle::Warn,
+    }
 }

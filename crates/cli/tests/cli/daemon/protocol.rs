@@ -42,7 +42,7 @@ fn an_older_daemon_is_asked_to_stop_and_the_command_works_itself() {
     let world = World::with(&[("a.txt", "one\n")]);
     for hello in [
         json!({ "protocol": 0, "version": "0.1.0", "pid": 77 }),
-        json!({ "protocol": 1, "version": "0.0.9", "pid": 77, "unknown": {} }),
+        json!({ "protocol": 2, "version": "0.0.9", "pid": 77, "unknown": {} }),
     ] {
         let daemon = other_daemon(&world, hello);
         let ran = world.run(&["status", "--json"]);
@@ -57,7 +57,7 @@ fn an_older_daemon_is_asked_to_stop_and_the_command_works_itself() {
 #[test]
 fn an_older_command_says_so_and_works_itself() {
     let world = World::with(&[("a.txt", "one\n")]);
-    let hello = json!({ "protocol": 1, "version": "99.0.0", "pid": 77 });
+    let hello = json!({ "protocol": 2, "version": "99.0.0", "pid": 77 });
     let daemon = other_daemon(&world, hello.clone());
     let ran = world.run(&["status", "--json"]);
     assert_eq!(ran.code, 0);
@@ -106,25 +106,33 @@ fn nonsense_and_silence_at_the_socket_do_no_harm() {
     drop(silent);
 }
 
-/// More askers than the daemon has room for do it themselves.
+/// Clients that send nothing keep out neither commands nor hooks, and the oldest are told why they
+/// are closed.
 #[test]
-fn with_too_many_askers_a_command_works_itself() {
+fn silent_clients_keep_out_neither_commands_nor_hooks() {
     let world = World::with(&[]);
     let daemon = Daemon::of(&world);
     let socket = world.home().join("run/daemon.sock");
     let mut silent = Vec::new();
-    for _ in 0..128 {
+    for _ in 0..200 {
         let mut stream = UnixStream::connect(&socket).unwrap();
         receive(&mut stream).unwrap();
         silent.push(stream);
     }
     world.ok(&["status"]);
-    assert_ne!(last_writer(&world), daemon.pid());
-    drop(silent);
-    super::until("there is room again", || {
-        world.ok(&["status"]);
-        last_writer(&world) == daemon.pid()
-    });
+    assert_eq!(last_writer(&world), daemon.pid());
+    let refused = receive(&mut silent[0]).unwrap();
+    assert_eq!(refused["failed"]["code"], "busy", "{refused}");
+    assert_eq!(receive(&mut silent[0]), None, "and then it is closed");
+    let mut hook = world.command(&["hook", "claude-code"]);
+    hook.stdin(std::process::Stdio::piped());
+    let mut hook = hook.spawn().unwrap();
+    let payload = json!({ "session_id": "s1", "cwd": world.root(),
+        "hook_event_name": "UserPromptSubmit", "prompt": "hi" });
+    hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    assert!(hook.wait().unwrap().success());
+    assert_eq!(last_writer(&world), daemon.pid(), "the daemon worked for the hook");
+    assert_eq!(world.run(&["dialogs", "--json"]).json()["dialogs"][0]["turns"], 1);
 }
 
 /// A daemon of this version that ends after what it says.
@@ -137,7 +145,7 @@ fn failing_daemon(world: &World, frames: Vec<Value>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let version = env!("CARGO_PKG_VERSION");
-        send(&mut stream, &json!({ "protocol": 1, "version": version, "pid": 77 }));
+        send(&mut stream, &json!({ "protocol": 2, "version": version, "pid": 77 }));
         receive(&mut stream).unwrap();
         for frame in &frames {
             send(&mut stream, frame);
@@ -220,7 +228,7 @@ fn what_waits_in_the_daemon_for_too_long_is_done_here() {
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let version = env!("CARGO_PKG_VERSION");
-        send(&mut stream, &json!({ "protocol": 1, "version": version, "pid": 77 }));
+        send(&mut stream, &json!({ "protocol": 2, "version": version, "pid": 77 }));
         let bytes = serde_json::to_vec(&waits).unwrap();
         let frame = [&(bytes.len() as u32).to_be_bytes()[..], &bytes].concat();
         while stream.write_all(&frame).is_ok() {

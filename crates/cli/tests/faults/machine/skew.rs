@@ -12,7 +12,22 @@ use super::{after, assert_sound, before, hook, prompt};
 use crate::support::World;
 
 /// What the newest migrations added, taken away again: a store as older programs wrote it.
-const OLDER: [(u32, &str); 3] = [
+const OLDER: [(u32, &str); 7] = [
+    (
+        12,
+        "DROP INDEX call_by_turn; DROP INDEX candidate_by_call; DROP INDEX event_turn_ends;
+         ALTER TABLE call DROP COLUMN model; ALTER TABLE call DROP COLUMN arguments;
+         ALTER TABLE call DROP COLUMN exit_code;
+         PRAGMA user_version = 12",
+    ),
+    (11, "DROP INDEX change_by_call; PRAGMA user_version = 11"),
+    (10, "DROP TABLE dialog_title; PRAGMA user_version = 10"),
+    (
+        9,
+        "DROP TABLE caller; ALTER TABLE event DROP COLUMN caller;
+         ALTER TABLE operation DROP COLUMN caller; ALTER TABLE call DROP COLUMN process;
+         PRAGMA user_version = 9",
+    ),
     (8, "DROP TABLE moved; DROP TABLE touched; DROP TABLE tally; PRAGMA user_version = 8"),
     (
         7,
@@ -76,14 +91,31 @@ fn told(world: &World) -> Vec<Value> {
     questions.iter().map(|words| world.run(words).json()).collect()
 }
 
+/// Takes away what programs before schema 10 did not keep: who said something.
+fn forget_callers(told: &mut Value) {
+    match told {
+        Value::Array(values) => values.iter_mut().for_each(forget_callers),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(forget_callers);
+            if let Some(said_by) = fields.get_mut("said_by") {
+                *said_by = Value::Null;
+            }
+        }
+        _ => {}
+    }
+}
+
 #[test]
 fn row_6_a_store_of_an_older_program_is_taken_over_with_all_that_is_in_it() {
     let world = worked();
-    let (ours, before) = (version(&world), told(&world));
+    let (ours, mut before) = (version(&world), told(&world));
     assert_eq!(ours, OLDER[0].0 + 1, "there is a newer migration than this test knows");
     for (number, _) in OLDER {
         make_older(&world, number);
         assert_eq!(version(&world), number);
+        if number < 10 {
+            before.iter_mut().for_each(forget_callers);
+        }
         assert_eq!(told(&world), before, "from {number}");
         assert_eq!(version(&world), ours);
         assert_sound(&world);

@@ -106,7 +106,9 @@ fn ask_everything(daemon: &Daemon, canary: &Canary<'_>) -> usize {
     let project = projects["projects"][0]["id"].as_str().unwrap().to_owned();
     let evil = "%24%28touch%20pwned-route%29";
     let mut asked = 0;
-    for (path, item) in described["paths"].as_object().unwrap() {
+    // After that there is no daemon to be asked.
+    let paths = described["paths"].as_object().unwrap().iter();
+    for (path, item) in paths.filter(|(path, _)| *path != "/api/stop") {
         let path = path.replace("{project}", &project);
         let path = ["{dialog}", "{dialog_id}", "{id}", "{tool_call_id}", "{checkpoint}"]
             .iter()

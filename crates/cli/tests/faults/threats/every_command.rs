@@ -38,6 +38,7 @@ const SCRIPT: &str = "
     blame FILE
     blame EVIL
     dialogs
+    projects
     history
     history --model --whole
     history --views
@@ -101,6 +102,9 @@ const SCRIPT: &str = "
     daemon status
     daemon code
     daemon code --agent
+    daemon token --agent --label note
+    daemon token --list
+    daemon logout --all
     status
     daemon stop
     daemon run --idle-seconds 1

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::bounded::{MEMORY, assert_ended_well, command};
 use crate::support::{Ran, World, ran};
 
-const AGENTS: [&str; 7] =
-    ["claude-code", "codex", "gemini", "opencode", "copilot", "cline", "cursor"];
+const AGENTS: [&str; 8] =
+    ["claude-code", "codex", "gemini", "opencode", "copilot", "cline", "cursor", "copilot-vscode"];
 const NEEDS: [MachineRequirement; 2] =
     [MachineRequirement::Program("prlimit"), MachineRequirement::Program("timeout")];
 

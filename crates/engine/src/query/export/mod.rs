@@ -146,7 +146,7 @@ impl SnapshotExport<'_> {
             documents::json_string(&dialog.id.0),
             documents::json_string(&iso_8601(dialog.started_at)),
         )?;
-        let filter = ChangeFilter { dialog: Some(dialog.id.clone()), ..ChangeFilter::default() };
+        let filter = ChangeFilter { dialogs: vec![dialog.id.clone()], ..ChangeFilter::default() };
         let mut comma = "\n";
         self.project.each_change(filter, &mut |change| {
             let mut file = snapshots.file(&format!("{}.json", change.id))?;

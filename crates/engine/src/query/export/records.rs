@@ -12,8 +12,9 @@ use super::content::SnapshotWriter;
 use super::documents::{hex_if_needed, json_string};
 use super::{SnapshotCounts, SnapshotExport};
 use crate::content::comparable::comparable_content;
-use crate::query::file_record::{FileRecord, RecordNames, replaced_text};
+use crate::query::file_record::{FileRecord, replaced_text};
 use crate::query::iso_time::iso_8601;
+use crate::query::record_name::RecordNames;
 
 /// Writes `file-changes.json`: from each file's absolute path to its records, oldest first.
 pub(super) fn write_file_changes(
@@ -21,8 +22,8 @@ pub(super) fn write_file_changes(
     dir: &ConfinedDir,
 ) -> Result<(), StoreError> {
     let filter = ChangeFilter {
-        dialog: export.options.dialog.clone(),
-        actor: Some(Actor::Agent),
+        dialogs: export.options.dialog.clone().into_iter().collect(),
+        actors: vec![Actor::Agent],
         ..ChangeFilter::default()
     };
     let mut paths: BTreeMap<ProjectPath, Vec<ChangeId>> = BTreeMap::new();

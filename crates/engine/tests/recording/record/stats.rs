@@ -236,7 +236,13 @@ fn the_stat_cache_of_an_earlier_program_is_removed() {
     let folder = project.init().store().folder().to_owned();
     let db = rusqlite::Connection::open(folder.join("retake.db")).unwrap();
     db.execute_batch(
-        "DROP TABLE touched; DROP TABLE tally; DROP TABLE moved; DELETE FROM meta WHERE key = 'stats';
+        "DROP INDEX call_by_turn; DROP INDEX candidate_by_call; DROP INDEX event_turn_ends;
+         ALTER TABLE call DROP COLUMN model; ALTER TABLE call DROP COLUMN arguments;
+         ALTER TABLE call DROP COLUMN exit_code;
+         DROP INDEX change_by_call; DROP TABLE dialog_title;
+         DROP TABLE caller; ALTER TABLE event DROP COLUMN caller;
+         ALTER TABLE operation DROP COLUMN caller; ALTER TABLE call DROP COLUMN process;
+         DROP TABLE touched; DROP TABLE tally; DROP TABLE moved; DELETE FROM meta WHERE key = 'stats';
          PRAGMA user_version = 8",
     )
     .unwrap();

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use retake_engine::model::{Actor, ChangeStatus};
 use retake_engine::{
-    AppliedPlan, ChangeFilter, OperationError, Plan, Selection, TakeBackOptions, UndoStep,
+    AppliedPlan, ChangeFilter, ListedStep, OperationError, Plan, Selection, StepPage, StepState,
+    TakeBackOptions, UndoStep,
 };
 use retake_testkit::disk::{self, DiskFiles};
 
@@ -16,20 +17,52 @@ impl Walk {
         let options = TakeBackOptions::default();
         self.look();
         let said = self.opened.next_undo(options).unwrap();
+        let listed = self.check_steps();
         match self.opened.plan_undo(options, self.project.tick()) {
             Ok((plan, step)) => {
                 self.note(format!("undo of {}, past {:?}", step.describe(), plan.passed));
                 assert_eq!(said.map(|said| said.describe()), Some(step.describe()));
+                assert_eq!(listed, Some(step.describe()), "the list says the same");
                 Some((self.carry_out(&plan), step))
             }
             Err(OperationError::NothingTo(_)) => {
                 self.note("nothing to undo".to_owned());
                 assert!(said.is_none(), "{said:?}");
+                assert_eq!(listed, None, "the list says the same");
                 self.check_nothing_is_silently_left();
                 None
             }
             Err(error) => panic!("{error}"),
         }
+    }
+
+    /// The list of steps is the same in pages, and names the next redo; returns the next undo.
+    fn check_steps(&mut self) -> Option<String> {
+        let all = self.opened.steps(StepPage { before: None, limit: 1000 }).unwrap();
+        let (mut before, mut paged) = (None, Vec::new());
+        loop {
+            let page = self.opened.steps(StepPage { before, limit: 3 }).unwrap();
+            paged.extend(page.undo.iter().chain(&page.redo).map(|step| (step.place, step.state)));
+            before = page.next_page;
+            if before.is_none() {
+                break;
+            }
+        }
+        let mut whole: Vec<_> =
+            all.undo.iter().chain(&all.redo).map(|step| (step.place, step.state)).collect();
+        whole.sort_by_key(|(place, _)| *place);
+        paged.sort_by_key(|(place, _)| *place);
+        assert_eq!(paged, whole);
+        let next = |steps: &[ListedStep]| {
+            let mut next = steps.iter().filter(|step| step.state == StepState::Next);
+            let first = next.next().map(|step| (step.step.describe(), step.step.operation()));
+            assert!(next.next().is_none(), "there is one");
+            first
+        };
+        let redo = self.opened.plan_redo(TakeBackOptions::default(), self.project.tick());
+        let redo = redo.ok().map(|(_, undone)| undone.id);
+        assert_eq!(next(&all.redo).and_then(|(_, id)| id), redo);
+        next(&all.undo).map(|(title, _)| title)
     }
 
     /// `redo` is announced as the way back, and is.
@@ -154,7 +187,7 @@ impl Walk {
 }
 
 fn agents() -> ChangeFilter {
-    ChangeFilter { actor: Some(Actor::Agent), ..ChangeFilter::default() }
+    ChangeFilter { actors: vec![Actor::Agent], ..ChangeFilter::default() }
 }
 
 /// The person's lines that are in any file, each with its file.

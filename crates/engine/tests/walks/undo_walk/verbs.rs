@@ -259,13 +259,13 @@ impl Walk {
     }
 
     fn statuses(&self) -> Vec<(u64, ChangeStatus)> {
-        let filter = ChangeFilter { actor: Some(Actor::Agent), ..ChangeFilter::default() };
+        let filter = ChangeFilter { actors: vec![Actor::Agent], ..ChangeFilter::default() };
         let changes = self.opened.changes(&filter).unwrap();
         changes.into_iter().map(|change| (change.id.0, change.status)).collect()
     }
 
     fn selection(&mut self) -> Selection {
-        let filter = ChangeFilter { actor: Some(Actor::Agent), ..ChangeFilter::default() };
+        let filter = ChangeFilter { actors: vec![Actor::Agent], ..ChangeFilter::default() };
         let changes = self.opened.changes(&filter).unwrap();
         let mut selection = Selection::default();
         let Some(change) = self.rng.choice(&changes) else { return selection };

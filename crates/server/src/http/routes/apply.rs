@@ -3,6 +3,8 @@
 //! Invariant: what replaces a person's edits, takes back what was not named, touches files of
 //! another dialog or deletes files is never done unless the client says yes to just that.
 
+use std::io;
+
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use retake_engine::Plan;
 use retake_engine::model::ErrorCode;
@@ -13,9 +15,8 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
+use super::super::caller::HttpCaller;
 use super::super::error::ErrorResponse;
-use super::super::route_policy::require_human;
-use super::super::token::TokenScope;
 use super::masking;
 use crate::ProjectHandle;
 
@@ -44,9 +45,9 @@ pub(super) struct Consent {
 
 impl Consent {
     /// Refuses an agent that wants more than a plan.
-    pub(super) fn check_scope(self, scope: TokenScope) -> Result<Self, ErrorResponse> {
+    pub(super) fn check_caller(self, caller: &HttpCaller) -> Result<Self, ErrorResponse> {
         if !self.dry_run {
-            require_human(scope)?;
+            caller.require_person()?;
         }
         Ok(self)
     }
@@ -147,12 +148,27 @@ fn apply_now(
 }
 
 fn plan_digest(plan: &Plan) -> Result<String, ApiError> {
-    let bytes = serde_json::to_vec(plan).map_err(|error| {
+    let mut digest = DigestWriter(Sha256::new());
+    serde_json::to_writer(&mut digest, plan).map_err(|error| {
         ApiError::new(
             ErrorCode::Internal,
             format!("the plan cannot be written: {error}"),
             "report it",
         )
     })?;
-    Ok(BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(bytes)))
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(digest.0.finalize()))
+}
+
+/// Hashes what is written, so that the plan of very many files is not in memory as JSON, too.
+struct DigestWriter(Sha256);
+
+impl io::Write for DigestWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

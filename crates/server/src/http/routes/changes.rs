@@ -1,13 +1,15 @@
-//! What was changed, by whom, and what differs.
+//! What was changed, and by whom.
 
-use axum::Json;
 use axum::extract::State;
-use retake_engine::model::{Actor, Change as Recorded, ChangeId, ChangeStatus, ErrorCode, Millis};
+use axum::response::Response;
+use retake_engine::model::{
+    Actor, AgentId, Change as Recorded, ChangeId, ChangeStatus, Confidence, DialogId, ErrorCode,
+    Millis,
+};
 use retake_engine::{BlameBody, ChangeFilter, Project};
 use retake_service::ApiError;
 use retake_service::documents::{
-    BlameDocument, ChangeDocument, DiffForm, DiffList, DiffRenderer, FileDiffDocument, ShownChange,
-    enum_schemas,
+    BlameDocument, ChangeDocument, ChangeTotalsDocument, LocatePaths as _, enum_schemas,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -16,8 +18,8 @@ use utoipa_axum::routes;
 
 use super::super::AppState;
 use super::super::error::ErrorResponse;
-use super::super::extract::{PathParams, QueryParams};
-use super::super::route_policy::EVERYONE;
+use super::super::extract::{CommaList, PathParams, QueryParams, split_values};
+use super::super::route_policy::{EVERYONE, EVERYONE_SHOWING_CONTENT};
 use super::{
     check_seq, find_agent, find_dialog, masking, page_size, parse_change_id, resolve_path,
 };
@@ -25,60 +27,125 @@ use super::{
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(EVERYONE.guard_route(routes!(changes)))
-        .routes(EVERYONE.guard_route(routes!(change)))
-        .routes(EVERYONE.guard_route(routes!(change_diff)))
-        .routes(EVERYONE.guard_route(routes!(diff)))
-        .routes(EVERYONE.guard_route(routes!(blame)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(blame)))
 }
 
-/// Which changes; what is given all must hold.
+/// Maximum hunks of a page of changes; the later ones have none.
+const MAX_PAGE_HUNKS: usize = 10_000;
+
+/// Which changes; what is given all must hold. Of several values, separated by commas, one must.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ChangesQuery {
-    /// Of this dialog.
+    /// Of one of these dialogs.
+    #[param(value_type = Vec<String>, style = Form, explode = false, required = false)]
     dialog: Option<String>,
-    /// Of this agent.
+    /// Of one of these agents.
+    #[param(value_type = Vec<String>, style = Form, explode = false, required = false)]
     agent: Option<String>,
     /// Of this file, or of everything in this folder.
     path: Option<String>,
-    /// With this review status, which only what agents did has.
-    #[param(schema_with = enum_schemas::change_status, required = false)]
-    status: Option<ChangeStatus>,
-    /// By this actor.
-    #[param(schema_with = enum_schemas::actor, required = false)]
-    actor: Option<Actor>,
+    /// With one of these review statuses, which only what agents did has.
+    #[param(schema_with = enum_schemas::change_statuses, style = Form, explode = false)]
+    #[param(required = false)]
+    status: CommaList<ChangeStatus>,
+    /// By one of these actors.
+    #[param(schema_with = enum_schemas::actors, style = Form, explode = false, required = false)]
+    actor: CommaList<Actor>,
+    /// With one of these confidences.
+    #[param(schema_with = enum_schemas::confidences, style = Form, explode = false)]
+    #[param(required = false)]
+    confidence: CommaList<Confidence>,
+    /// Of this turn of the dialog, which has to be given.
+    turn: Option<u64>,
+    /// By this call, alone or among others.
+    call: Option<String>,
+    /// By calls that the message with this index in the agent's history carried, in the dialog,
+    /// which has to be given.
+    message_index: Option<u64>,
     /// Recorded at this time or later, in milliseconds since the epoch.
     since: Option<Millis>,
+    /// Newer than the change with this `seq`, and then the oldest first: what a client missed. The
+    /// `next` of the page before, or the `last` of an earlier answer.
+    after: Option<u64>,
     /// Older than the change with this `seq`: the `next` of the page before.
     before: Option<u64>,
     /// At most so many; 100 unless told otherwise.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
+    /// Whether to add up all changes that fit, on whichever page they are.
+    totals: bool,
 }
 
 impl ChangesQuery {
     fn filter(&self, project: &Project) -> Result<ChangeFilter, ApiError> {
+        self.check_dialog()?;
         Ok(ChangeFilter {
-            dialog: self.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()?,
-            agent: self.agent.as_deref().map(|id| find_agent(project, id)).transpose()?,
+            dialogs: find_dialogs(project, self.dialog.as_deref())?,
+            agents: find_agents(project, self.agent.as_deref())?,
             path: self.path.as_deref().map(|path| resolve_path(project, path)).transpose()?,
-            status: self.status,
-            actor: self.actor,
+            statuses: self.status.0.clone(),
+            actors: self.actor.0.clone(),
+            confidences: self.confidence.0.clone(),
+            turn: self.turn.map(check_seq).transpose()?,
+            call: self.call.as_deref().map(Into::into),
+            message_index: self.message_index.map(check_seq).transpose()?,
             since: self.since,
+            after: self.after.map(check_seq).transpose()?,
             before: self.before.map(check_seq).transpose()?.map(ChangeId),
+            oldest_first: self.after.is_some(),
             ..ChangeFilter::default()
         })
     }
+
+    /// Turns and messages are counted in each dialog.
+    fn check_dialog(&self) -> Result<(), ApiError> {
+        let given = [("turn", self.turn), ("message_index", self.message_index)];
+        match given.into_iter().find(|(_, number)| number.is_some()) {
+            Some((name, Some(number))) if self.dialog.is_none() => Err(ApiError::new(
+                ErrorCode::BadValue,
+                format!("`{name}` is {number}, of no dialog"),
+                "say which dialog with `dialog`",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The dialogs with these ids, separated by commas.
+fn find_dialogs(project: &Project, ids: Option<&str>) -> Result<Vec<DialogId>, ApiError> {
+    let Some(ids) = ids else { return Ok(Vec::new()) };
+    // An id is whatever the agent likes.
+    if let Ok(one) = find_dialog(project, ids) {
+        return Ok(vec![one]);
+    }
+    split_values("dialog", ids)?.map(|id| find_dialog(project, id)).collect()
+}
+
+/// The agents with these ids, separated by commas.
+fn find_agents(project: &Project, ids: Option<&str>) -> Result<Vec<AgentId>, ApiError> {
+    let Some(ids) = ids else { return Ok(Vec::new()) };
+    if let Ok(one) = find_agent(project, ids) {
+        return Ok(vec![one]);
+    }
+    split_values("agent", ids)?.map(|id| find_agent(project, id)).collect()
 }
 
 /// A page of changes.
 #[derive(Debug, Serialize, ToSchema)]
 struct ChangesPage {
-    /// The changes, newest first.
+    /// The changes, newest first; oldest first with `after`.
     changes: Vec<ChangeDocument>,
-    /// What to send as `before` for the next page; null if this was the last.
+    /// What to send as `before`, or as `after` if that was sent, for the next page; null if this
+    /// was the last.
     next: Option<u64>,
+    /// The newest place in the project's order: what is recorded later comes after it, here with
+    /// `after` and in the event stream.
+    last: u64,
+    /// The sums over all changes that fit, on whichever page they are, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    totals: Option<ChangeTotalsDocument>,
 }
 
 /// What was changed, the newest first, page by page.
@@ -91,25 +158,33 @@ async fn changes(
     State(state): State<AppState>,
     PathParams(id): PathParams<String>,
     QueryParams(query): QueryParams<ChangesQuery>,
-) -> Result<Json<ChangesPage>, ErrorResponse> {
+) -> Result<Response, ErrorResponse> {
     state
-        .read(id, move |project| {
+        .read_heavy(id, move |project| {
             let limit = page_size(query.limit, 100)?;
             let filter = ChangeFilter { limit: Some(limit + 1), ..query.filter(project)? };
-            let mut found = project.changes(&filter)?;
+            let page = project.change_page(&filter, query.totals, MAX_PAGE_HUNKS)?;
+            let mut found = page.changes;
             let is_last = found.len() <= limit;
             found.truncate(limit);
-            let next = found.last().filter(|_| !is_last).map(|change| change.id.0);
-            Ok(Json(ChangesPage {
-                changes: found.iter().map(ChangeDocument::from).collect(),
-                next,
-            }))
+            Ok(ChangesPage {
+                next: found.last().filter(|_| !is_last).map(|change| change.id.0),
+                changes: located_changes(project, &found),
+                last: page.last_seq,
+                totals: page.totals.map(ChangeTotalsDocument::from),
+            })
         })
         .await
 }
 
+/// Changes with their absolute paths.
+fn located_changes(project: &Project, changes: &[Recorded]) -> Vec<ChangeDocument> {
+    let documents = changes.iter().map(ChangeDocument::from);
+    documents.collect::<Vec<_>>().located(project.root())
+}
+
 /// A change of the project.
-fn find_change(project: &Project, id: &str) -> Result<Recorded, ApiError> {
+pub(super) fn find_change(project: &Project, id: &str) -> Result<Recorded, ApiError> {
     project.change(parse_change_id(id)?)?.ok_or_else(|| {
         let message = format!("there is no change {id}");
         ApiError::new(
@@ -118,121 +193,6 @@ fn find_change(project: &Project, id: &str) -> Result<Recorded, ApiError> {
             "GET /api/projects/{project}/changes lists them",
         )
     })
-}
-
-/// What a difference is written as.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(default, deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct DiffQuery {
-    /// As text alone, or also by lines with changed words and highlighting.
-    #[param(inline)]
-    form: DiffForm,
-}
-
-/// One change, the difference that it made, and what was said.
-#[utoipa::path(
-    get, path = "/api/projects/{project}/changes/{change}", tag = "changes",
-    params(
-        ("project" = String, Path, description = "The project's id."),
-        ("change" = String, Path, description = "The change's id.", example = "c12"),
-        DiffQuery,
-    ),
-    responses((status = 200, description = "The change.", body = ShownChange))
-)]
-async fn change(
-    State(state): State<AppState>,
-    PathParams((id, change)): PathParams<(String, String)>,
-    QueryParams(query): QueryParams<DiffQuery>,
-) -> Result<Json<ShownChange>, ErrorResponse> {
-    state
-        .read(id, move |project| {
-            let change = find_change(project, &change)?;
-            Ok(Json(ShownChange::read(project, &change, query.form, masking(project))?))
-        })
-        .await
-}
-
-/// The difference that one change made.
-#[utoipa::path(
-    get, path = "/api/projects/{project}/changes/{change}/diff", tag = "changes",
-    params(
-        ("project" = String, Path, description = "The project's id."),
-        ("change" = String, Path, description = "The change's id.", example = "c12"),
-        DiffQuery,
-    ),
-    responses((status = 200, description = "The difference.", body = FileDiffDocument))
-)]
-async fn change_diff(
-    State(state): State<AppState>,
-    PathParams((id, change)): PathParams<(String, String)>,
-    QueryParams(query): QueryParams<DiffQuery>,
-) -> Result<Json<FileDiffDocument>, ErrorResponse> {
-    state
-        .read(id, move |project| {
-            let diff = project.diff(&find_change(project, &change)?)?;
-            Ok(Json(DiffRenderer::new(project, query.form, masking(project)).render_file(&diff)?))
-        })
-        .await
-}
-
-/// Which changes a difference is of; what is given all must hold.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(default, deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct NetDiffQuery {
-    /// Of this dialog.
-    dialog: Option<String>,
-    /// Of this agent.
-    agent: Option<String>,
-    /// Of this file, or of everything in this folder.
-    path: Option<String>,
-    /// By this actor.
-    #[param(schema_with = enum_schemas::actor, required = false)]
-    actor: Option<Actor>,
-    /// From this change on.
-    from: Option<String>,
-    /// Up to this change, and with it.
-    to: Option<String>,
-    /// As text alone, or also by lines with changed words and highlighting.
-    #[param(inline)]
-    form: DiffForm,
-}
-
-/// The difference that several changes made in all, file by file.
-///
-/// What was taken back since is left out.
-#[utoipa::path(
-    get, path = "/api/projects/{project}/diff", tag = "changes",
-    params(("project" = String, Path, description = "The project's id."), NetDiffQuery),
-    responses((status = 200, description = "The differences.", body = DiffList))
-)]
-async fn diff(
-    State(state): State<AppState>,
-    PathParams(id): PathParams<String>,
-    QueryParams(query): QueryParams<NetDiffQuery>,
-) -> Result<Json<DiffList>, ErrorResponse> {
-    state
-        .read(id, move |project| {
-            let after = query.from.as_deref().map(parse_change_id).transpose()?;
-            let until = query.to.as_deref().map(parse_change_id).transpose()?;
-            let filter = ChangeFilter {
-                dialog: query.dialog.as_deref().map(|id| find_dialog(project, id)).transpose()?,
-                agent: query.agent.as_deref().map(|id| find_agent(project, id)).transpose()?,
-                path: query.path.as_deref().map(|path| resolve_path(project, path)).transpose()?,
-                actor: query.actor,
-                after: after.map(|id| id.0.saturating_sub(1)),
-                before: until.map(|id| ChangeId(id.0.saturating_add(1))),
-                oldest_first: true,
-                ..ChangeFilter::default()
-            };
-            let mut changes = project.changes(&filter)?;
-            let by_git = project.taken_back_by_git(&changes)?;
-            changes.retain(|change| Recorded::is_effective(change) && !by_git.contains(&change.id));
-            let diffs = project.net_diff(&changes)?;
-            Ok(Json(DiffRenderer::new(project, query.form, masking(project)).render_files(&diffs)?))
-        })
-        .await
 }
 
 /// Which file.
@@ -258,9 +218,9 @@ async fn blame(
     State(state): State<AppState>,
     PathParams(id): PathParams<String>,
     QueryParams(query): QueryParams<BlameQuery>,
-) -> Result<Json<BlameDocument>, ErrorResponse> {
+) -> Result<Response, ErrorResponse> {
     state
-        .read(id, move |project| {
+        .read_heavy(id, move |project| {
             let path = resolve_path(project, &query.path)?;
             let Some(blame) = project.blame(&path)? else {
                 let message = format!("'{}' is no file on record", query.path);
@@ -274,7 +234,8 @@ async fn blame(
                 BlameBody::Lines(lines) => lines.as_slice(),
                 BlameBody::Binary | BlameBody::TooLarge | BlameBody::NotCaptured => &[],
             };
-            Ok(Json(BlameDocument::new(&blame, lines, masking(project))))
+            let document = BlameDocument::new(&blame, lines, masking(project));
+            Ok(document.located(project.root()))
         })
         .await
 }

@@ -1,7 +1,7 @@
 //! States that can be restored, and the dialogs and rounds of approval that they belong to.
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use retake_service::documents::{
     CheckpointDocument, CheckpointList, DialogDocument, DialogList, WorkSessionList,
 };
@@ -12,18 +12,19 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::super::AppState;
+use super::super::caller::HttpCaller;
 use super::super::error::ErrorResponse;
 use super::super::extract::{OptionalJsonBody, PathParams, QueryParams};
-use super::super::route_policy::EVERYONE;
+use super::super::route_policy::{EVERYONE, EVERYONE_SHOWING_CONTENT};
 use super::{find_dialog, masking, page_size, unknown_dialog};
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(EVERYONE.guard_route(routes!(checkpoints, make)))
-        .routes(EVERYONE.guard_route(routes!(checkpoint)))
-        .routes(EVERYONE.guard_route(routes!(sessions)))
-        .routes(EVERYONE.guard_route(routes!(dialogs)))
-        .routes(EVERYONE.guard_route(routes!(one_dialog)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(checkpoint)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(sessions)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(dialogs)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(one_dialog)))
 }
 
 /// Which checkpoints.
@@ -66,7 +67,7 @@ async fn checkpoints(
 struct CheckpointBody {
     /// What it is called.
     message: Option<String>,
-    /// The dialog that it belongs to.
+    /// The dialog that it belongs to; an agent's own one.
     dialog: Option<String>,
 }
 
@@ -79,9 +80,13 @@ struct CheckpointBody {
 )]
 async fn make(
     State(state): State<AppState>,
+    Extension(caller): Extension<HttpCaller>,
     PathParams(id): PathParams<String>,
     OptionalJsonBody(new): OptionalJsonBody<CheckpointBody>,
 ) -> Result<Json<CheckpointDocument>, ErrorResponse> {
+    if let Some(dialog) = &new.dialog {
+        caller.check_speaks_for(&dialog.as_str().into())?;
+    }
     state
         .with_project(id, move |handle| {
             let dialog = handle.read(|project| {

@@ -3,13 +3,13 @@
 //! An agent itself may report what it saw; a context that another program kept is imported only
 //! with the person's token.
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use retake_engine::model::{AgentId, ContextSource, ErrorCode, LineSpan, MAIN_AGENT};
 use retake_engine::{Project, TaskMetadata};
 use retake_service::ApiError;
 use retake_service::documents::{
-    self, ContextChoice, ContextDocument, ContextImported, MarkedFiles,
+    self, ContextChoice, ContextDocument, ContextImported, LocatePaths as _, MarkedFiles,
 };
 use retake_service::request::{ImportContext, MarkSeen, RefreshProject};
 use serde::Deserialize;
@@ -19,9 +19,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::super::AppState;
+use super::super::caller::HttpCaller;
 use super::super::error::ErrorResponse;
 use super::super::extract::{BodyLimit, JsonBody, PathParams, QueryParams};
-use super::super::route_policy::{EVERYONE, HUMANS, RoutePolicy};
+use super::super::route_policy::{EVERYONE, HUMANS, OWN_DIALOG, RoutePolicy};
 use super::{check_seq, find_agent, find_dialog, page_size, resolve_path};
 
 /// Maximum bytes of an imported context: a long conversation has many entries.
@@ -31,7 +32,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     let large = RoutePolicy { limit: BodyLimit(MAX_METADATA_BYTES), ..HUMANS };
     OpenApiRouter::new()
         .routes(EVERYONE.guard_route(routes!(context)))
-        .routes(EVERYONE.guard_route(routes!(mark)))
+        .routes(OWN_DIALOG.guard_route(routes!(mark)))
         .routes(EVERYONE.guard_route(routes!(export)))
         .routes(large.guard_route(routes!(import)))
 }
@@ -159,8 +160,10 @@ fn seen_source_schema() -> Object {
 async fn mark(
     State(state): State<AppState>,
     PathParams(id): PathParams<String>,
+    Extension(caller): Extension<HttpCaller>,
     JsonBody(seen): JsonBody<SeenFilesBody>,
 ) -> Result<Json<MarkedFiles>, ErrorResponse> {
+    caller.check_speaks_for(&seen.dialog.as_str().into())?;
     state
         .with_project(id, move |handle| {
             let source = match seen.source {
@@ -174,7 +177,8 @@ async fn mark(
                 Ok(MarkSeen { dialog, agent: main_or(seen.agent.as_deref()), files, source })
             })?;
             let named = verb.files.len();
-            Ok(Json(MarkedFiles::new(named, &handle.run(verb)?)))
+            let marked = MarkedFiles::new(named, &handle.run(verb)?);
+            Ok(Json(handle.read(|project| Ok(marked.located(project.root())))?))
         })
         .await
 }

@@ -5,8 +5,9 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use retake_engine::model::{DialogId, ErrorCode, RewindScope};
-use retake_engine::{GoToOptions, TakeBackOptions};
+use retake_engine::{GoToOptions, Project, TakeBackOptions};
 use retake_service::ApiError;
 use retake_service::documents::{
     ApproveDialogBody, ApproveResult, DialogCheckpoints, DialogHistory, HistoryPage, ResetResult,
@@ -21,16 +22,16 @@ use utoipa_axum::routes;
 use super::super::AppState;
 use super::super::error::ErrorResponse;
 use super::super::extract::{JsonBody, OptionalJsonBody, PathParams, QueryParams};
-use super::super::route_policy::{EVERYONE, HUMANS};
+use super::super::route_policy::{EVERYONE_SHOWING_CONTENT, HUMANS};
 use super::apply::{Consent, apply_plan_whole};
-use super::{check_seq, masking, page_size};
+use super::{MAX_PAGE_TEXT_BYTES, check_seq, masking, page_size};
 use crate::ProjectHandle;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(EVERYONE.guard_route(routes!(history)))
-        .routes(EVERYONE.guard_route(routes!(dialog_checkpoints)))
-        .routes(EVERYONE.guard_route(routes!(session)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(history)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(dialog_checkpoints)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(session)))
         .routes(HUMANS.guard_route(routes!(approve_dialog)))
         .routes(HUMANS.guard_route(routes!(reset_dialog)))
         .routes(HUMANS.guard_route(routes!(restore_dialog)))
@@ -71,15 +72,16 @@ async fn history(
     State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
     QueryParams(query): QueryParams<HistoryQuery>,
-) -> Result<Json<DialogHistory>, ErrorResponse> {
+) -> Result<Response, ErrorResponse> {
     let limit = page_size(query.limit, 20)?;
     let cursor = query.cursor.map(check_seq).transpose()?;
     state
-        .with_dialog(dialog, query.project, move |handle, dialog| {
-            Ok(Json(handle.read(|project| {
-                let page = HistoryPage { cursor, limit, whole: query.whole };
+        .read_heavy_of_dialog(dialog, query.project, move |handle, dialog| {
+            Ok(handle.read(|project| {
+                let max_bytes = MAX_PAGE_TEXT_BYTES;
+                let page = HistoryPage { cursor, limit, whole: query.whole, max_bytes };
                 Ok(DialogHistory::read(project, dialog, page, masking(project))?)
-            })?))
+            })?)
         })
         .await
 }
@@ -116,16 +118,19 @@ async fn session(
     State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
     QueryParams(query): QueryParams<ProjectQuery>,
-) -> Result<Json<SessionStatusDocument>, ErrorResponse> {
+) -> Result<Response, ErrorResponse> {
     state
-        .with_dialog(dialog, query.project, |handle, dialog| {
+        .with_dialog(dialog.clone(), query.project.clone(), |handle, _| {
             // What is on record is worth telling even if nothing can be added to it.
             let _ = handle.run(RefreshProject {});
-            Ok(Json(
-                handle.read(|project| {
-                    SessionStatusDocument::read(project, dialog, masking(project))
-                })?,
-            ))
+            Ok(())
+        })
+        .await?;
+    state
+        .read_heavy_of_dialog(dialog, query.project, |handle, dialog| {
+            let read =
+                |project: &Project| SessionStatusDocument::read(project, dialog, masking(project));
+            Ok(handle.read(read)?)
         })
         .await
 }

@@ -1,14 +1,17 @@
 //! Recording what happens, for agents that speak HTTP instead of hooks.
+//!
+//! Invariant: an agent records events of the dialog that its token is bound to, and of no other
+//! one; if one event of a request is of another dialog, none is recorded.
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use retake_engine::model::Event;
 use retake_engine::{EventRelay, ReplySupport};
 use retake_service::ApiError;
 use retake_service::documents::EventReply;
-use retake_service::request::{RecordEvents, Submission};
+use retake_service::request::Submission;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
@@ -16,9 +19,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::super::AppState;
+use super::super::caller::HttpCaller;
 use super::super::error::ErrorResponse;
 use super::super::extract::{BodyLimit, JsonBody, PathParams};
-use super::super::route_policy::{EVERYONE, RoutePolicy};
+use super::super::route_policy::{OWN_DIALOG, RoutePolicy};
 use super::super::token::Secret;
 use crate::projects::ProjectPool;
 
@@ -26,7 +30,7 @@ use crate::projects::ProjectPool;
 const MAX_EVENTS_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
-    let large = RoutePolicy { limit: BodyLimit(MAX_EVENTS_BYTES), ..EVERYONE };
+    let large = RoutePolicy { limit: BodyLimit(MAX_EVENTS_BYTES), ..OWN_DIALOG };
     OpenApiRouter::new().routes(large.guard_route(routes!(record)))
 }
 
@@ -65,6 +69,9 @@ struct RecordedEvents {
 /// An event that cannot be recorded is answered with `ok: false`; the others are recorded. Send
 /// the begin of a call before the tool runs, and wait for the answer: then what it may destroy
 /// is safe, and the agent can be told what changed since it looked (`stale`).
+///
+/// An agent sends events of one dialog: the first one, of a dialog that is not on record, binds
+/// its token to it.
 #[utoipa::path(
     post, path = "/api/projects/{project}/events", tag = "events",
     params(("project" = String, Path, description = "The project's id.")),
@@ -73,24 +80,33 @@ struct RecordedEvents {
 )]
 async fn record(
     State(state): State<AppState>,
+    Extension(caller): Extension<HttpCaller>,
     PathParams(id): PathParams<String>,
     JsonBody(new): JsonBody<EventsBody>,
 ) -> Result<Json<RecordedEvents>, ErrorResponse> {
     let key = match new.key {
-        Some(key) => format!("http.{key}"),
+        // Each sender counts by itself: another one's key says nothing about this event.
+        Some(key) => format!("http.{}.{key}", caller.account().key()),
         None => Secret::new::<16>()?.text().to_owned(),
     };
-    let pool = Arc::clone(&state.projects);
+    let (pool, access) = (Arc::clone(&state.projects), Arc::clone(&state.access));
     let at = pool.now();
     state
         .with_project(id, move |handle| {
+            let dialogs = new.events.iter().map(|event| &event.dialog);
+            access.bind_dialogs(&pool, &caller, dialogs)?;
+            let said_by = caller.as_caller();
             let submission = |(number, event)| {
                 let key = format!("{key}.{number}");
-                Submission::new(key, event, at).with_reply_support(new.reply_support)
+                Submission::new(key, event, at)
+                    .with_reply_support(new.reply_support)
+                    .said_by(said_by.clone())
             };
             let submissions: Vec<_> = new.events.into_iter().enumerate().map(submission).collect();
-            let done = handle.run(RecordEvents { submissions: submissions.clone() })?;
-            for (submission, recorded) in submissions.iter().zip(&done) {
+            let done = handle.record(submissions.clone())?;
+            // What an agent's token says is recorded in its own project only.
+            let relayed = if caller.only_project().is_none() { &submissions[..] } else { &[] };
+            for (submission, recorded) in relayed.iter().zip(&done) {
                 if let Some(relay) = recorded.as_ref().ok().and_then(|it| it.relay.as_ref()) {
                     relay_to_others(&pool, relay, submission);
                 }

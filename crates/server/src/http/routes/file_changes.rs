@@ -7,10 +7,13 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use retake_engine::model::{ChangeId, DialogId, ErrorCode};
 use retake_engine::{CascadePolicy, Selection, TakeBackOptions};
 use retake_service::ApiError;
-use retake_service::documents::{FileChangeRecord, FileChanges, ReviewedFileChanges};
+use retake_service::documents::{
+    ContentBudget, FileChangeRecord, FileChanges, ReviewedFileChanges,
+};
 use retake_service::request::{self, ChangeScope};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -18,7 +21,7 @@ use utoipa_axum::routes;
 use super::super::AppState;
 use super::super::error::ErrorResponse;
 use super::super::extract::{PathParams, QueryParams};
-use super::super::route_policy::{EVERYONE, HUMANS};
+use super::super::route_policy::{EVERYONE_SHOWING_CONTENT, HUMANS};
 use super::apply::{Consent, apply_plan_whole};
 use super::dialogs::ProjectQuery;
 use super::masking;
@@ -26,7 +29,7 @@ use crate::ProjectHandle;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(EVERYONE.guard_route(routes!(file_changes)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(file_changes)))
         .routes(HUMANS.guard_route(routes!(accept_one)))
         .routes(HUMANS.guard_route(routes!(reject_one)))
         .routes(HUMANS.guard_route(routes!(accept_all)))
@@ -43,12 +46,10 @@ async fn file_changes(
     State(state): State<AppState>,
     PathParams(dialog): PathParams<String>,
     QueryParams(query): QueryParams<ProjectQuery>,
-) -> Result<Json<FileChanges>, ErrorResponse> {
+) -> Result<Response, ErrorResponse> {
     state
-        .with_dialog(dialog, query.project, |handle, dialog| {
-            Ok(Json(
-                handle.read(|project| Ok(FileChanges::read(project, dialog, masking(project))?))?,
-            ))
+        .read_heavy_of_dialog(dialog, query.project, |handle, dialog| {
+            Ok(handle.read(|project| Ok(FileChanges::read(project, dialog, masking(project))?))?)
         })
         .await
 }
@@ -156,8 +157,7 @@ fn find_change(
     dialog: &DialogId,
     name: &str,
 ) -> Result<ChangeId, ApiError> {
-    let records = handle.read(|project| Ok(project.file_records(dialog)?))?;
-    let found = records.iter().find(|record| record.tool_call_id == name);
+    let found = handle.read(|project| Ok(project.file_record(dialog, name)?))?;
     found.map(|record| record.change.id).ok_or_else(|| {
         let message = format!("dialog {dialog} has no record '{name}'");
         ApiError::new(
@@ -214,10 +214,13 @@ fn reviewed(
     cascaded: &BTreeSet<ChangeId>,
 ) -> Result<ReviewedFileChanges, ApiError> {
     handle.read(|project| {
+        let mut budget = ContentBudget::default();
         let mut answer = ReviewedFileChanges { file_changes: Vec::new(), cascaded: Vec::new() };
-        for record in project.file_records(dialog)? {
+        let ids: BTreeSet<_> = decided.union(cascaded).copied().collect();
+        for record in project.file_records_of(dialog, ids)? {
             if decided.contains(&record.change.id) {
-                let document = FileChangeRecord::read(project, &record, masking(project))?;
+                let document =
+                    FileChangeRecord::read(project, &record, masking(project), &mut budget)?;
                 answer.file_changes.push(document);
             }
             if cascaded.contains(&record.change.id) {

@@ -4,6 +4,7 @@ use std::thread;
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use retake_agents::history::HistoryFormat;
 use retake_engine::Project;
 use retake_engine::model::{AgentRef, ErrorCode};
@@ -22,8 +23,8 @@ use utoipa_axum::routes;
 use super::super::AppState;
 use super::super::error::ErrorResponse;
 use super::super::extract::{BodyLimit, JsonBody, OptionalJsonBody, PathParams, QueryParams};
-use super::super::route_policy::{EVERYONE, HUMANS, RouteAccess, RoutePolicy};
-use super::{check_seq, find_dialog, masking, page_size};
+use super::super::route_policy::{EVERYONE, EVERYONE_SHOWING_CONTENT, HUMANS, RoutePolicy};
+use super::{MAX_PAGE_TEXT_BYTES, check_seq, find_dialog, masking, page_size};
 use crate::ProjectHandle;
 
 /// Maximum bytes of an imported conversation.
@@ -32,12 +33,11 @@ const MAX_CONVERSATION_BYTES: usize = 16 * 1024 * 1024;
 const DEFAULT_KEPT_MESSAGES: usize = 4;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
-    let import =
-        RoutePolicy { access: RouteAccess::Humans, limit: BodyLimit(MAX_CONVERSATION_BYTES) };
+    let import = RoutePolicy { limit: BodyLimit(MAX_CONVERSATION_BYTES), ..HUMANS };
     OpenApiRouter::new()
-        .routes(EVERYONE.guard_route(routes!(messages)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(messages)))
         .routes(EVERYONE.guard_route(routes!(views)))
-        .routes(EVERYONE.guard_route(routes!(export)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(export)))
         .routes(import.guard_route(routes!(take_in)))
         .routes(HUMANS.guard_route(routes!(condense)))
         .routes(HUMANS.guard_route(routes!(back)))
@@ -73,19 +73,16 @@ async fn messages(
     State(state): State<AppState>,
     PathParams((id, dialog_id)): PathParams<(String, String)>,
     QueryParams(query): QueryParams<MessagesQuery>,
-) -> Result<Json<ModelHistory>, ErrorResponse> {
+) -> Result<Response, ErrorResponse> {
     let cursor = query.cursor.map(check_seq).transpose()?;
-    let page = ModelPage { whole: query.whole, cursor, limit: page_size(query.limit, 20)? };
+    let limit = page_size(query.limit, 20)?;
+    let page = ModelPage { whole: query.whole, cursor, limit, max_bytes: MAX_PAGE_TEXT_BYTES };
     state
-        .read(id, move |project| {
+        .read_heavy(id, move |project| {
             let (dialog, agent) =
                 (find_dialog(project, &dialog_id)?, agent_or_main(query.agent.as_deref()));
-            Ok(Json(ModelHistory::read(
-                project,
-                AgentRef { dialog: &dialog, agent: &agent },
-                page,
-                masking(project),
-            )?))
+            let of = AgentRef { dialog: &dialog, agent: &agent };
+            Ok(ModelHistory::read(project, of, page, masking(project))?)
         })
         .await
 }

@@ -1,6 +1,6 @@
 //! The interface itself: its description, a page to read it on, and how a browser gets a token.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::Json;
 use axum::extract::State;
@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::super::access::check_label;
 use super::super::error::ErrorResponse;
 use super::super::extract::{BodyLimit, JsonBody};
 use super::super::guard::page_policy;
@@ -28,7 +29,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(anybody.guard_route(routes!(exchange)))
         .routes(anybody.guard_route(routes!(reference)))
-        .routes(EVERYONE.guard_route(routes!(openapi)))
+        .routes(EVERYONE.filtered().guard_route(routes!(openapi)))
 }
 
 /// A one-time code.
@@ -39,6 +40,8 @@ struct CodeExchangeBody {
     /// The code, as `retake` gave it.
     #[schema(example = "AAECAwQFBgcICQoLDA0ODw")]
     code: String,
+    /// What the program calls itself in the list of logins.
+    label: Option<String>,
 }
 
 /// A token and what it allows.
@@ -49,11 +52,17 @@ struct IssuedToken {
     token: String,
     /// What it allows.
     scope: TokenScope,
+    /// The login's id; none for an agent's token.
+    login: Option<String>,
+    /// When it ends; none for an agent's token, which ends with the daemon.
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
 }
 
 /// Gives a token for a one-time code.
 ///
-/// A code is good once and for a minute. After many wrong ones, others are
+/// A person's code gives a login, which stays good when the daemon starts again. A code is good
+/// once and for a minute. After many wrong ones, others are
 /// refused as such for a while; a good one is heard all the same.
 #[utoipa::path(
     post, path = "/api/exchange", tag = "interface", request_body = CodeExchangeBody,
@@ -67,9 +76,13 @@ async fn exchange(
     State(state): State<AppState>,
     JsonBody(body): JsonBody<CodeExchangeBody>,
 ) -> Result<Json<IssuedToken>, ErrorResponse> {
-    match state.codes.redeem(&body.code) {
-        Ok(scope) => {
-            Ok(Json(IssuedToken { token: state.tokens.token_of(scope).to_owned(), scope }))
+    // A code is used up by the exchange, so that what cannot be used is said before it.
+    let label = check_label(body.label)?;
+    match state.access.codes.redeem(&body.code) {
+        Ok(TokenScope::Human) => state.log_in(label).await,
+        Ok(scope @ TokenScope::Agent) => {
+            let token = state.tokens.token_of(scope).to_owned();
+            Ok(Json(IssuedToken { token, scope, login: None, expires_at: None }))
         }
         Err(CodeRejection::Wrong) => {
             let hint = "a code is good once and for a minute; ask for a new one";
@@ -79,6 +92,23 @@ async fn exchange(
             let hint = "try again in a minute";
             Err(ErrorResponse::new(ErrorCode::TooManyCodes, "too many wrong codes were sent", hint))
         }
+    }
+}
+
+impl AppState {
+    /// Logs a browser in. Its token outlives the daemon, and is revoked by `POST /api/logout`.
+    async fn log_in(&self, label: Option<String>) -> Result<Json<IssuedToken>, ErrorResponse> {
+        let access = Arc::clone(&self.access);
+        self.run_blocking(move |pool| {
+            let login = access.log_in(label, pool.now())?;
+            Ok(Json(IssuedToken {
+                token: login.text().to_owned(),
+                scope: TokenScope::Human,
+                login: Some(login.grant.id().to_owned()),
+                expires_at: Some(access.expiry(&login.grant)),
+            }))
+        })
+        .await
     }
 }
 

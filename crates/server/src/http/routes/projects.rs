@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use retake_engine::InitOptions;
 use retake_engine::model::ErrorCode;
 use retake_service::ApiError;
@@ -15,28 +15,39 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::super::AppState;
+use super::super::caller::HttpCaller;
 use super::super::error::ErrorResponse;
 use super::super::extract::{JsonBody, PathParams, QueryParams};
-use super::super::route_policy::{EVERYONE, HUMANS};
+use super::super::route_policy::{EVERYONE, EVERYONE_SHOWING_CONTENT, HUMANS};
 use super::masking;
 use crate::ProjectPool;
 
 pub(super) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(EVERYONE.guard_route(routes!(projects)))
+        .routes(EVERYONE.filtered().guard_route(routes!(projects)))
         .routes(HUMANS.guard_route(routes!(create)))
         .routes(EVERYONE.guard_route(routes!(project)))
-        .routes(EVERYONE.guard_route(routes!(status)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(status)))
         .routes(EVERYONE.guard_route(routes!(doctor)))
 }
 
-/// Every project on record, whether its folder is there or not.
+/// Every project on record, whether its folder is there or not; for an agent with a minted token
+/// that one project.
 #[utoipa::path(
     get, path = "/api/projects", tag = "projects",
     responses((status = 200, description = "The projects.", body = ProjectList))
 )]
-async fn projects(State(state): State<AppState>) -> Result<Json<ProjectList>, ErrorResponse> {
-    state.run_blocking(|pool| Ok(Json(ProjectList::from(pool.known_projects()?.as_slice())))).await
+async fn projects(
+    State(state): State<AppState>,
+    Extension(caller): Extension<HttpCaller>,
+) -> Result<Json<ProjectList>, ErrorResponse> {
+    state
+        .run_blocking(move |pool| {
+            let mut known = pool.known_projects()?;
+            known.retain(|project| caller.may_reach(&project.id));
+            Ok(Json(ProjectList::from(known.as_slice())))
+        })
+        .await
 }
 
 /// A folder that becomes a project.

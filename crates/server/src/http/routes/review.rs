@@ -5,7 +5,8 @@ use axum::{Extension, Json};
 use retake_engine::CascadePolicy;
 use retake_engine::model::{ErrorCode, OperationKind};
 use retake_service::documents::{
-    AcceptedDocument, ApprovedDocument, OperationList, OperationOutcome, RecoverableOperation,
+    AcceptedDocument, ApprovedDocument, LocatePaths as _, OperationList, OperationOutcome,
+    RecoverableOperation,
 };
 use retake_service::request;
 use serde::Deserialize;
@@ -14,10 +15,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::super::AppState;
+use super::super::caller::HttpCaller;
 use super::super::error::ErrorResponse;
 use super::super::extract::{JsonBody, OptionalJsonBody, PathParams, QueryParams};
-use super::super::route_policy::{EVERYONE, HUMANS, HUMANS_OR_DRY_RUNS};
-use super::super::token::TokenScope;
+use super::super::route_policy::{EVERYONE, EVERYONE_SHOWING_CONTENT, HUMANS, HUMANS_OR_DRY_RUNS};
 use super::apply::{OperationResponse, apply_plan, nothing_to_apply};
 use super::bodies::{
     AcceptBody, ApproveBody, RecoverBody, ResetBody, RestoreBody, StepBody, TakeBackBody,
@@ -34,7 +35,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
         .routes(HUMANS_OR_DRY_RUNS.guard_route(routes!(restore)))
         .routes(HUMANS_OR_DRY_RUNS.guard_route(routes!(reset)))
         .routes(HUMANS.guard_route(routes!(approve)))
-        .routes(EVERYONE.guard_route(routes!(operations)))
+        .routes(EVERYONE_SHOWING_CONTENT.guard_route(routes!(operations)))
         .routes(EVERYONE.guard_route(routes!(interrupted)))
         .routes(HUMANS.guard_route(routes!(recover)))
 }
@@ -69,11 +70,11 @@ async fn accept(
 )]
 async fn reject(
     State(state): State<AppState>,
-    Extension(by): Extension<TokenScope>,
+    Extension(by): Extension<HttpCaller>,
     PathParams(id): PathParams<String>,
     JsonBody(body): JsonBody<TakeBackBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = body.consent().check_scope(by)?;
+    let consent = body.consent().check_caller(&by)?;
     state
         .with_project(id, move |handle| {
             let scope = handle.read(|project| body.scope(project))?;
@@ -92,11 +93,11 @@ async fn reject(
 )]
 async fn rollback(
     State(state): State<AppState>,
-    Extension(by): Extension<TokenScope>,
+    Extension(by): Extension<HttpCaller>,
     PathParams(id): PathParams<String>,
     JsonBody(body): JsonBody<TakeBackBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = body.consent().check_scope(by)?;
+    let consent = body.consent().check_caller(&by)?;
     state
         .with_project(id, move |handle| {
             let scope = handle.read(|project| body.scope(project))?;
@@ -118,11 +119,11 @@ async fn rollback(
 )]
 async fn undo(
     State(state): State<AppState>,
-    Extension(by): Extension<TokenScope>,
+    Extension(by): Extension<HttpCaller>,
     PathParams(id): PathParams<String>,
     OptionalJsonBody(body): OptionalJsonBody<StepBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = body.consent().check_scope(by)?;
+    let consent = body.consent().check_caller(&by)?;
     state
         .with_project(id, move |handle| {
             let undo =
@@ -147,11 +148,11 @@ async fn undo(
 )]
 async fn redo(
     State(state): State<AppState>,
-    Extension(by): Extension<TokenScope>,
+    Extension(by): Extension<HttpCaller>,
     PathParams(id): PathParams<String>,
     OptionalJsonBody(body): OptionalJsonBody<StepBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = body.consent().check_scope(by)?;
+    let consent = body.consent().check_caller(&by)?;
     state
         .with_project(id, move |handle| {
             match handle.run(request::PlanRedo {
@@ -174,11 +175,11 @@ async fn redo(
 )]
 async fn restore(
     State(state): State<AppState>,
-    Extension(by): Extension<TokenScope>,
+    Extension(by): Extension<HttpCaller>,
     PathParams(id): PathParams<String>,
     JsonBody(body): JsonBody<RestoreBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = body.consent().check_scope(by)?;
+    let consent = body.consent().check_caller(&by)?;
     state
         .with_project(id, move |handle| {
             let (checkpoint, options) = handle.read(|project| {
@@ -201,11 +202,11 @@ async fn restore(
 )]
 async fn reset(
     State(state): State<AppState>,
-    Extension(by): Extension<TokenScope>,
+    Extension(by): Extension<HttpCaller>,
     PathParams(id): PathParams<String>,
     JsonBody(body): JsonBody<ResetBody>,
 ) -> Result<Json<OperationResponse>, ErrorResponse> {
-    let consent = body.consent().check_scope(by)?;
+    let consent = body.consent().check_caller(&by)?;
     state
         .with_project(id, move |handle| {
             let dialog = handle.read(|project| body.dialog(project))?;
@@ -283,7 +284,7 @@ async fn interrupted(
     state
         .read(id, |project| {
             let recoverable = RecoverableOperation::from(project.interrupted()?.as_ref());
-            Ok(Json(recoverable.masked(masking(project))))
+            Ok(Json(recoverable.masked(masking(project)).located(project.root())))
         })
         .await
 }
