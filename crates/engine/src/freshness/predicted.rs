@@ -4,6 +4,10 @@
 //! it wrote, not what another actor made of it just before the call's end. So the predicted content
 //! is recorded beside the change, as a read of the agent with the change's `seq`.
 //!
+//! A scan in the middle of an edit may find only what another actor made of the file after the
+//! edit had written it. Then no change is the call's, but the agent knows what it wrote: that is
+//! recorded beside the other actor's change.
+//!
 //! A change found after a command that does not target it may be the command's work or the
 //! person's. In neither case has the agent read it, so what it had read before is recorded beside
 //! the change.
@@ -11,9 +15,10 @@
 use std::collections::BTreeSet;
 
 use retake_model::{
-    CandidateCall, Change, ChangeMethod, Confidence, ContextSource, EventKind, FileState, PathState,
+    CandidateCall, Change, ChangeId, ChangeMethod, Confidence, ContextSource, EventKind, FileState,
+    PathState, ProjectPath,
 };
-use retake_store::{Batch, FileRead, ObjectKind, Store, StoreError, encode};
+use retake_store::{Batch, Call, FileRead, ObjectKind, Store, StoreError, encode};
 
 use crate::attribution::formatter::same_words;
 use crate::calls::interpret::{EventEffect, InterpretedEvent};
@@ -45,7 +50,11 @@ pub(crate) fn record_predicted(
     let is_its = |change: &&Change| {
         change.confidence == Confidence::Window && change.call.as_ref() == Some(&live.call.call)
     };
-    for change in changes.iter().filter(is_its) {
+    let mut differing: Vec<Change> = changes.iter().filter(is_its).cloned().collect();
+    for path in &live.call_targets.named {
+        differing.extend(overwriting_change(batch, live, path)?);
+    }
+    for change in &differing {
         let Some(side) = predicted_content(batch, live, change)? else { continue };
         batch.put_file_read(&FileRead {
             seq: change.id.0,
@@ -60,6 +69,31 @@ pub(crate) fn record_predicted(
         })?;
     }
     Ok(())
+}
+
+/// Returns the newest change of a file since the call began, if all of them are other actors': it
+/// replaced what the call wrote before a scan saw that.
+fn overwriting_change(
+    batch: &Batch<'_>,
+    live: &LiveCall,
+    path: &ProjectPath,
+) -> Result<Option<Change>, StoreError> {
+    let Call { dialog, agent, begin_seq, .. } = &live.call;
+    let is_its_agents = |change: &Change| {
+        let is_author =
+            change.dialog.as_ref() == Some(dialog) && change.agent.as_ref() == Some(agent);
+        let is_candidate = |call: &CandidateCall| call.dialog == *dialog && call.agent == *agent;
+        is_author || change.candidates.iter().any(is_candidate)
+    };
+    let mut newest = None;
+    for seq in batch.change_seqs_of(path, *begin_seq)? {
+        let Some(change) = batch.change(ChangeId(seq))? else { continue };
+        if change.path != *path || is_its_agents(&change) {
+            return Ok(None);
+        }
+        newest = Some(change);
+    }
+    Ok(newest)
 }
 
 /// Records what agents had read before, for each change made while a command of theirs ran that

@@ -75,10 +75,11 @@ impl AgentKnowledge<'_> {
         let between = SeqRange { after: from, before: until };
         let mut steps = store.newest_path_steps(path, between, self.reader, limit)?;
         let skipped_until = (steps.len() == limit).then(|| steps.remove(0).seq);
-        // Others' changes before its first read or change do not matter to it.
+        // Others' changes before its first read or change do not matter to it. One at the very
+        // `seq` of a read replaced what the agent wrote.
         let first_read = reads.first().map_or(u64::MAX, |read| read.seq);
         let matters =
-            |step: &PathStep| step.authorship != AgentAuthorship::Others || step.seq > first_read;
+            |step: &PathStep| step.authorship != AgentAuthorship::Others || step.seq >= first_read;
         let start = steps.iter().position(matters).unwrap_or(steps.len());
         Ok(ReplayInput { reads, skipped_until, steps: steps.split_off(start) })
     }
@@ -104,19 +105,18 @@ impl AgentKnowledge<'_> {
                 known.apply_read(&read);
             }
             let Some(change) = store.change(ChangeId(step))? else { continue };
-            if !self.is_own_change(&change) {
-                known.apply_foreign_change(&change, path);
-                continue;
-            }
+            let is_own = self.is_own_change(&change);
             // A file that it moved keeps what it knew under the old path.
-            if change.path == *path
+            if is_own
+                && change.path == *path
                 && let Some(old) = change.old_path.as_ref().filter(|_| moves > 0)
             {
                 known =
                     self.replay(store, old, self.load_replay_input(store, old, step)?, moves - 1)?;
             }
             match reads.next_if(|read| read.seq == step && is_predicted(read)) {
-                None => known.apply_own_change(&change, path),
+                None if is_own => known.apply_own_change(&change, path),
+                None => known.apply_foreign_change(&change, path),
                 Some(predicted) => {
                     let [own, rest] = split_at_prediction(store, &change, predicted.side)?;
                     known.apply_own_change(&own, path);

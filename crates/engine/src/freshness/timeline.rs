@@ -67,15 +67,18 @@ impl AgentKnowledge<'_> {
     ) -> Result<Option<ContextFile>, StoreError> {
         let reads = store.file_reads_of(self.reader.dialog, self.reader.agent, path)?;
         let steps = store.change_seqs_of(path, 0)?;
+        let mut changes = Vec::new();
+        for step in steps {
+            changes.extend(store.change(ChangeId(step))?);
+        }
         // An edit's predicted content is part of its change.
-        let is_part_of_change =
-            |read: &FileRead| is_predicted(read) && steps.binary_search(&read.seq).is_ok();
+        let is_part_of_change = |read: &FileRead| {
+            let at_read = changes.binary_search_by_key(&read.seq, |change| change.id.0);
+            is_predicted(read) && at_read.is_ok_and(|index| self.is_own_change(&changes[index]))
+        };
         let actual_reads = reads.into_iter().filter(|read| !is_part_of_change(read));
         let mut events: Vec<_> = actual_reads.map(TimelineEvent::Read).collect();
-        for step in steps {
-            let change = store.change(ChangeId(step))?;
-            events.extend(change.map(|change| TimelineEvent::Changed(Box::new(change))));
-        }
+        events.extend(changes.into_iter().map(|change| TimelineEvent::Changed(Box::new(change))));
         events.sort_by_key(TimelineEvent::seq);
         let enters_context = |event: &TimelineEvent| match event {
             TimelineEvent::Read(_) => true,

@@ -301,6 +301,32 @@ fn what_somebody_makes_of_an_edit_before_its_end_is_not_known_to_its_agent() {
     );
 }
 
+#[test]
+fn an_edit_that_was_replaced_before_a_scan_saw_it_is_what_its_agent_knows() {
+    check(
+        r#"
+        file a.txt: 1\n2\n3\n4\n5\n
+        init
+        say d: hello
+        begin d c1 Edit {"file_path":"a.txt","old_string":"1","new_string":"one"}
+        file a.txt: one\n2\n3\n4\n5\n
+        file a.txt: 1\n2\n3\n4\nfive\n
+        look
+        end d c1
+        context d
+        stale d
+        attempt d c2 a.txt: 2 => two
+        "#,
+        &expect![[r#"
+            "a.txt" modify by user +1 -1
+            a.txt stale roo_edited read 5 edit 5 user -
+            a.txt active user_edited read 5 edit 5 user 4
+            a.txt: line 1 changed by the user
+            deny a.txt: line 1 changed by the user
+        "#]],
+    );
+}
+
 fn main_of(dialog: &str) -> (DialogId, AgentId) {
     (dialog.into(), "main".into())
 }
