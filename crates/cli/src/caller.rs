@@ -12,7 +12,7 @@ use retake_service::caller::{
 };
 use retake_service::request::ProjectCommand;
 
-use crate::args::{CliCommand, DaemonCommand, HistoryCommand};
+use crate::args::{CliCommand, ConfigCommand, DaemonCommand, HistoryCommand};
 use crate::context::CommandContext;
 use crate::failure::ApiError;
 
@@ -41,6 +41,9 @@ fn is_for_person(command: &CliCommand) -> bool {
         CliCommand::Purge(options) => !options.dry_run,
         CliCommand::Daemon(options) => {
             matches!(options.command, DaemonCommand::Stop | DaemonCommand::Code(_))
+        }
+        CliCommand::Config(options) => {
+            matches!(options.command, Some(ConfigCommand::Set(_) | ConfigCommand::Unset(_)))
         }
         CliCommand::History(options) => matches!(
             options.command,

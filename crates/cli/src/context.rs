@@ -16,10 +16,11 @@ use retake_service::request::{
 use retake_service::setup::usual_home;
 
 use crate::args::{ChangeFilterArgs, GlobalArgs};
+use crate::describe::display_folder;
 use crate::failure::ApiError;
 use crate::output::{Output, TextStyle, print_message, warn};
 use crate::progress::DelayedProgressBar;
-use crate::time::{self, DayBoundary};
+use crate::time::{self, DateStyle, DayBoundary, TimeFormat};
 
 /// Result of a command, as an exit code; failures are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,10 @@ pub(crate) struct CommandContext {
     pub(crate) no_look: bool,
     /// Where output goes.
     pub(crate) out: Output,
+    /// How times are shown.
+    pub(crate) times: TimeFormat,
+    /// The person's home folder, if the environment says where it is.
+    pub(crate) user_home: Option<PathBuf>,
     /// Who runs the command.
     pub(crate) caller: RefCell<Caller>,
     /// Whether requests skip the daemon: by option, or since none answered.
@@ -101,6 +106,11 @@ impl CommandContext {
             json: global.json,
             no_look: global.no_look,
             out: Output::detect(),
+            times: TimeFormat {
+                style: global.date.unwrap_or_else(DateStyle::from_env),
+                now: time::now(),
+            },
+            user_home: folder("HOME"),
             caller: RefCell::new(caller),
             no_daemon: Cell::new(global.no_daemon),
         })
@@ -169,7 +179,7 @@ impl CommandContext {
             // What is on record is worth showing even if nothing can be added to it.
             Err(error) => {
                 warn(&format!(
-                    "the files could not be looked at, this is what is on record: {error}"
+                    "the files could not be scanned, this is what is on record: {error}"
                 ));
                 Ok((project, None))
             }
@@ -255,7 +265,7 @@ impl CommandContext {
             Err(CallError::NotDone) => None,
             Err(CallError::Lost(pid)) => Some(Err(ApiError::new(
                 ErrorCode::DaemonLost,
-                format!("the daemon, process {pid}, began to do this and does not answer any more"),
+                format!("the daemon, process {pid}, began to do this and no longer answers"),
                 "see with `retake status` and `retake ops` whether it was done",
             ))),
         }
@@ -320,6 +330,11 @@ impl CommandContext {
         })
     }
 
+    /// A folder for people, with `~` for their home.
+    pub(crate) fn display_folder(&self, folder: &Path) -> String {
+        display_folder(folder, self.user_home.as_deref())
+    }
+
     /// Parses a time relative to now.
     pub(crate) fn resolve_time(&self, text: &str, end: DayBoundary) -> Result<Millis> {
         time::parse(text, self.now(), end).map_err(anyhow::Error::msg)
@@ -331,6 +346,10 @@ impl CommandContext {
         project: &Project,
         path: &Path,
     ) -> Result<Option<ProjectPath>> {
+        if path.as_os_str().is_empty() {
+            let hint = "name a file of the project";
+            return Err(ApiError::new(ErrorCode::OutsideProject, "a path is empty", hint).into());
+        }
         let placed = match path.to_str() {
             Some(text) => project.resolve_path(&self.cwd, text),
             None => project_path_from_bytes(project.root(), &self.cwd.join(path)),
@@ -382,10 +401,14 @@ pub(crate) fn dialog_or_latest(project: &Project, text: Option<&str>) -> Result<
     }
 }
 
-/// The dialog whose id is, or alone begins with, what a person wrote.
+/// The dialog that has the id or the short name that a person wrote, or whose id alone begins so.
 pub(crate) fn resolve_dialog(project: &Project, text: &str) -> Result<DialogId> {
-    let text = text.trim_end_matches('…'); // as ids are shortened in the log
-    match project.dialogs_by_prefix(text)?.as_slice() {
+    let text = text.trim_end_matches('…'); // as ids are shortened in lists
+    if text.is_empty() {
+        let message = "the name of a dialog is empty";
+        return Err(ApiError::new(ErrorCode::UnknownDialog, message, "see `retake dialogs`").into());
+    }
+    match project.dialogs_by_name(text)?.as_slice() {
         [id] => Ok(id.clone()),
         [] => Err(ApiError::new(
             ErrorCode::UnknownDialog,
@@ -393,6 +416,16 @@ pub(crate) fn resolve_dialog(project: &Project, text: &str) -> Result<DialogId> 
             "see `retake dialogs`",
         )
         .into()),
+        [first, second, ..] if first.0 == text => {
+            let name = project.dialog(first)?.map(|dialog| dialog.numbered_name);
+            let name = name.unwrap_or_default();
+            Err(ApiError::new(
+                ErrorCode::UnknownDialog,
+                format!("'{text}' is the id of one dialog and the name of another one"),
+                format!("write {name} for the one, {second} for the other"),
+            )
+            .into())
+        }
         [first, second, ..] => Err(ApiError::new(
             ErrorCode::UnknownDialog,
             format!("several dialogs begin with '{text}': {first}, {second}…"),

@@ -10,3 +10,8 @@ pub(crate) fn failure_of(error: &anyhow::Error) -> ApiError {
     let other = || ApiError::without_hint(ErrorCode::Error, format!("{error:#}"));
     error.chain().find_map(ApiError::from_dyn).unwrap_or_else(other)
 }
+
+/// The failure of a command whose question the person declined; `what` did not happen.
+pub(crate) fn declined_failure(what: &str) -> ApiError {
+    ApiError::without_hint(ErrorCode::Declined, what)
+}

@@ -7,33 +7,37 @@ mod args;
 mod caller;
 mod checkpoint_id;
 mod commands;
-mod confirm;
+mod completion;
 mod context;
 mod describe;
 mod failure;
+mod layout;
 mod outcome;
 mod output;
 mod output_file;
 mod paint;
 mod patch;
 mod progress;
-mod table;
+mod question;
 mod time;
 
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use retake_engine::model::foreign_text as escape;
+use retake_engine::model::{ErrorCode, foreign_text as escape};
 
 use crate::args::{Cli, CliCommand, DaemonArgs, DaemonCommand};
 use crate::caller::initial_caller;
 use crate::context::{CommandContext, Exit};
 use crate::escape::{escape, escape_text};
-use crate::failure::failure_of;
-use crate::output::{Output, TextStyle, print_message};
+use crate::failure::{ApiError, failure_of};
+use crate::output::{Output, TextStyle, print_cancelled, print_message};
 
 fn main() -> ExitCode {
+    if completion::answer_request() {
+        return ExitCode::SUCCESS;
+    }
     let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
     let for_an_agent = words.any(|word| word == "hook");
     let cli = match Cli::read() {
@@ -46,17 +50,27 @@ fn main() -> ExitCode {
     };
     cli.global.color.apply();
     let json = cli.global.json;
-    let done = CommandContext::new(&cli.global, initial_caller(&cli.command)).and_then(|context| {
-        init_logging(&context, &cli.command)?;
-        commands::run(&context, cli.command)
+    let command = cli.command.unwrap_or(CliCommand::Overview);
+    let asks_for_dialog =
+        matches!(command, CliCommand::Approve(_) | CliCommand::Reset(_) | CliCommand::Session(_));
+    let done = CommandContext::new(&cli.global, initial_caller(&command)).and_then(|context| {
+        init_logging(&context, &command)?;
+        commands::run(&context, command)
     });
     let exit = match done {
         Ok(exit) => exit,
         // The reader closed the pipe: no error.
         Err(error) if is_closed_pipe(&error) => Exit::Done,
         Err(error) => {
-            print_error(&error, json && !for_an_agent);
-            if for_an_agent { Exit::Done } else { Exit::Problem }
+            let failure = failure_of(&error);
+            print_failure(&failure, json && !for_an_agent);
+            if for_an_agent {
+                Exit::Done
+            } else if is_unanswered(&failure, asks_for_dialog) {
+                Exit::Partly
+            } else {
+                Exit::Problem
+            }
         }
     };
     ExitCode::from(exit.code())
@@ -74,17 +88,26 @@ fn exit_with_usage_error(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-fn print_error(error: &anyhow::Error, json: bool) {
-    let failure = failure_of(error);
+fn print_failure(failure: &ApiError, json: bool) {
     if json {
         // If even this cannot be written, the exit code remains.
         let _ = Output::detect().json(&serde_json::json!({ "error": failure }));
         return;
     }
+    if failure.code == ErrorCode::Declined {
+        return print_cancelled(&failure.message);
+    }
     print_message("error", TextStyle::Bad, &failure.message);
     if let Some(hint) = &failure.hint {
         print_message("hint", TextStyle::Mark, hint);
     }
+}
+
+/// Returns true if a question was declined, or could not be asked.
+fn is_unanswered(failure: &ApiError, asks_for_dialog: bool) -> bool {
+    failure.code == ErrorCode::Declined
+        || failure.code == ErrorCode::NeedsYes
+        || asks_for_dialog && failure.code == ErrorCode::NeedsDialog
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

@@ -5,12 +5,19 @@
 //! respected) or where `--color always` asks for it. A closed pipe ends the command quietly.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
+use signal_hook::consts::SIGINT;
 
 use crate::escape::{escape_json, escape_text};
+
+/// Columns of a terminal that does not know its width.
+const DEFAULT_WIDTH: usize = 80;
 
 /// Style of a word on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +67,8 @@ pub(crate) struct Output {
     pub(crate) terminal: bool,
     /// Whether it shows colour.
     pub(crate) colour: bool,
+    /// How many columns it has; none if lines may have any length, as in a pipe.
+    pub(crate) width: Option<usize>,
 }
 
 impl Output {
@@ -67,7 +76,20 @@ impl Output {
     pub(crate) fn detect() -> Self {
         let stdout = io::stdout();
         let colour = AutoStream::choice(&stdout) != ColorChoice::Never;
-        Self { terminal: stdout.is_terminal(), colour }
+        let terminal = stdout.is_terminal();
+        Self { terminal, colour, width: detect_width(terminal) }
+    }
+
+    /// Output that goes into a file, or into other text.
+    pub(crate) const PLAIN: Self = Self { terminal: false, colour: false, width: None };
+
+    /// Standard error, where questions are asked.
+    pub(crate) fn stderr() -> Self {
+        Self {
+            terminal: stderr_is_terminal(),
+            colour: stderr_colour(),
+            width: Some(screen_width()),
+        }
     }
 
     /// The text in a style, if there is colour.
@@ -112,7 +134,7 @@ impl Output {
         let height = terminal_size::terminal_size().map(|(_, height)| usize::from(height.0));
         if self.terminal
             && height.is_some_and(|height| lines > height)
-            && show_in_pager(bytes).is_some()
+            && show_in_pager(bytes, Stdio::inherit()).is_some()
         {
             return Ok(());
         }
@@ -120,24 +142,38 @@ impl Output {
     }
 }
 
-/// Shows bytes in the person's pager; `None` if there is none.
-fn show_in_pager(bytes: &[u8]) -> Option<()> {
+/// The columns of the terminal. `COLUMNS` says how wide a pipe is to be taken for, and a terminal
+/// that does not know its own width.
+fn detect_width(terminal: bool) -> Option<usize> {
+    let size = terminal_size::terminal_size().filter(|_| terminal);
+    let measured = size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0);
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
+    measured.or_else(named).or(terminal.then_some(DEFAULT_WIDTH))
+}
+
+/// Shows bytes in the person's pager, which writes to `screen`; `None` if there is none.
+fn show_in_pager(bytes: &[u8], screen: Stdio) -> Option<()> {
     let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
     let pager = pager.unwrap_or_else(|| "less -FRX".to_owned());
     if pager == "cat" {
         return None;
     }
     let mut command = Command::new("sh");
-    command.args(["-c", &pager]).stdin(Stdio::piped()).env("LESSCHARSET", "utf-8");
+    command.args(["-c", &pager]).stdin(Stdio::piped()).stdout(screen).env("LESSCHARSET", "utf-8");
     if std::env::var_os("LESS").is_none() {
         command.env("LESS", "FRX");
     }
+    // Ctrl-C belongs to the pager while it runs; afterwards it ends this process as ever.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let handler = signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&is_over));
     let mut child = command.spawn().ok()?;
     if let Some(mut stdin) = child.stdin.take() {
         // A person who leaves the pager early closes the pipe: that is no error.
         let _ = stdin.write_all(bytes);
     }
-    let status = child.wait().ok()?;
+    let status = child.wait();
+    is_over.store(handler.is_ok(), Ordering::SeqCst);
+    let status = status.ok()?;
     // 127 is the shell's exit code for a program that does not exist.
     (status.code() != Some(127)).then_some(())
 }
@@ -152,19 +188,33 @@ pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks on standard error; anything but a clear yes is a no. `text` is safe to show.
-pub(crate) fn ask_yes_no(text: &str) -> io::Result<bool> {
-    Ok(matches!(ask_text(text)?.to_ascii_lowercase().as_str(), "y" | "yes"))
+/// Returns true if standard error shows colour.
+pub(crate) fn stderr_colour() -> bool {
+    AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }
 
-/// Asks on standard error for an answer in words. `text` is safe to show.
-pub(crate) fn ask_text(text: &str) -> io::Result<String> {
+/// Returns the columns of the terminal at which a person is asked.
+pub(crate) fn screen_width() -> usize {
+    detect_width(true).unwrap_or(DEFAULT_WIDTH)
+}
+
+/// Prints text that belongs to a question on standard error. `text` is safe to show.
+pub(crate) fn print_to_person(text: &str) {
     let mut stderr = io::stderr().lock();
-    write!(stderr, "{text}")?;
-    stderr.flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(answer.trim().to_owned())
+    let _ = stderr.write_all(text.as_bytes());
+    let _ = stderr.flush();
+}
+
+/// Shows bytes on standard error: through a pager if they are longer than the screen.
+pub(crate) fn page_on_stderr(bytes: &[u8]) -> io::Result<()> {
+    let lines = bytes.split(|&byte| byte == b'\n').count();
+    let size = terminal_size::terminal_size_of(io::stderr());
+    if size.is_some_and(|(_, height)| lines > usize::from(height.0))
+        && show_in_pager(bytes, io::stderr().as_fd().try_clone_to_owned()?.into()).is_some()
+    {
+        return Ok(());
+    }
+    io::stderr().lock().write_all(bytes)
 }
 
 /// Prints a message on standard error; `text` is escaped here. A closed stream is no error.
@@ -173,6 +223,11 @@ pub(crate) fn print_message(label: &str, style: TextStyle, text: &str) {
     let colour = AutoStream::choice(&stderr) != ColorChoice::Never;
     let label = style.paint(label, colour);
     let _ = writeln!(stderr, "{label}: {}", escape_text(text));
+}
+
+/// Prints that the person declined: a decision, and no error. `text` is escaped here.
+pub(crate) fn print_cancelled(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "Cancelled; {}.", escape_text(text));
 }
 
 /// Prints JSON on standard error, where standard output belongs to the program that is run.

@@ -27,6 +27,76 @@ pub(crate) fn format_local(at: Millis) -> String {
     )
 }
 
+/// How times are shown to people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DateStyle {
+    /// As people say it: `2 min ago`.
+    Relative,
+    /// `2026-02-16 10:00:00`, in the local time zone.
+    Iso,
+}
+
+impl DateStyle {
+    /// The style that `RETAKE_DATE` asks for. What it does not name is no error: recording must not
+    /// depend on how times are shown.
+    pub(crate) fn from_env() -> Self {
+        let is_iso = std::env::var_os("RETAKE_DATE").is_some_and(|value| value == "iso");
+        if is_iso { Self::Iso } else { Self::Relative }
+    }
+}
+
+/// Shows times in one style, as of one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeFormat {
+    pub(crate) style: DateStyle,
+    pub(crate) now: Millis,
+}
+
+impl TimeFormat {
+    /// A time for people.
+    pub(crate) fn show(self, at: Millis) -> String {
+        match self.style {
+            DateStyle::Iso => format_local(at),
+            DateStyle::Relative => format_relative(at, self.now, &TimeZone::system()),
+        }
+    }
+
+    /// A time, or a dash if there is none.
+    pub(crate) fn show_optional(self, at: Option<Millis>) -> String {
+        at.map_or_else(|| "-".to_owned(), |at| self.show(at))
+    }
+}
+
+/// `just now`, `5 min ago`, `3 h ago`, `2 days ago`, `16 Feb`, `16 Feb 2025`; `in 5 min` for a time
+/// to come.
+fn format_relative(at: Millis, now: Millis, zone: &TimeZone) -> String {
+    let ms = now.saturating_sub(at);
+    let amount = match ms.abs() / 60_000 {
+        0 => return "just now".to_owned(),
+        minutes @ 1..60 => format!("{minutes} min"),
+        minutes @ 60..1440 => format!("{} h", minutes / 60),
+        minutes @ 1440..2880 => format!("{} day", minutes / 1440),
+        minutes @ 2880..43_200 => format!("{} days", minutes / 1440),
+        _ => return format_day(at, now, zone),
+    };
+    if ms < 0 { format!("in {amount}") } else { format!("{amount} ago") }
+}
+
+fn format_day(at: Millis, now: Millis, zone: &TimeZone) -> String {
+    let date = |at| Timestamp::from_millisecond(at).map(|time| time.to_zoned(zone.clone()).date());
+    let (Ok(day), Ok(today)) = (date(at), date(now)) else { return at.to_string() };
+    let form = if day.year() == today.year() { "%-d %b" } else { "%-d %b %Y" };
+    day.strftime(form).to_string()
+}
+
+/// A time by day and minute, with the words that a person wrote for it: `Mon 16 Feb 00:00`.
+pub(crate) fn format_moment(at: Millis) -> String {
+    Timestamp::from_millisecond(at).map_or_else(
+        |_| at.to_string(),
+        |time| time.to_zoned(TimeZone::system()).strftime("%a %-d %b %Y %H:%M").to_string(),
+    )
+}
+
 /// Which end of a day a bare date means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DayBoundary {
@@ -49,8 +119,11 @@ pub(crate) fn validate(text: &str) -> Result<String, String> {
 
 fn parse_in(text: &str, now: Millis, end: DayBoundary, zone: &TimeZone) -> Result<Millis, String> {
     let text = text.trim();
-    let error =
-        || format!("'{text}' is not a time; write 10m, 2h, 3d, 2026-02-16 or 2026-02-16T10:00:00Z");
+    let error = || {
+        format!(
+            "'{text}' is not a time; write 10m, 2h, 3d, today, yesterday, 2026-02-16 or 2026-02-16T10:00:00Z"
+        )
+    };
     if let Some(ago) = parse_relative(text) {
         return Ok(now.saturating_sub(ago));
     }
@@ -123,6 +196,28 @@ mod tests {
         }
         assert_eq!(shown("2026-02-16", DayBoundary::Last), "2026-02-16T21:59:59.999Z");
         assert_eq!(shown("10m", DayBoundary::Last), "2026-02-16T09:50:00.000Z");
+    }
+
+    #[test]
+    fn times_are_told_by_their_distance() {
+        let shown = |at| format_relative(at, NOW, &TimeZone::UTC);
+        let (minute, hour) = (60_000, 3_600_000);
+        for (before, text) in [
+            (0, "just now"),
+            (minute - 1, "just now"),
+            (minute, "1 min ago"),
+            (59 * minute, "59 min ago"),
+            (hour, "1 h ago"),
+            (23 * hour, "23 h ago"),
+            (DAY_MS, "1 day ago"),
+            (29 * DAY_MS, "29 days ago"),
+            (30 * DAY_MS, "17 Jan"),
+            (300 * DAY_MS, "22 Apr 2025"),
+            (-5 * minute, "in 5 min"),
+            (-3 * DAY_MS, "in 3 days"),
+        ] {
+            assert_eq!(shown(NOW - before), text);
+        }
     }
 
     #[test]

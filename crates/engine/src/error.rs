@@ -11,7 +11,7 @@ pub enum RecordError {
     #[error("{0} is another folder than the one that was recorded here")]
     Replaced(String),
     /// The project's folder is gone.
-    #[error("the folder {0} is not there any more")]
+    #[error("the folder {0} no longer exists")]
     Gone(String),
     /// The store cannot be written.
     #[error("the store {0} cannot be written, so nothing is recorded")]

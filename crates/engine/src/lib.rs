@@ -140,7 +140,6 @@ pub use query::attention::{OpenCallSummary, ProjectAttention};
 pub use query::export::{SnapshotCounts, SnapshotError, SnapshotOptions};
 pub use query::file_record::{FileRecord, replaced_text};
 pub use query::git_export::git_command;
-pub use query::iso_time::iso_8601;
 pub use query::last_seen::AgentActivity;
 pub use query::net_changes::{LineCounts, NetFileChange};
 pub use query::record_name::RecordNameCursor;
@@ -148,6 +147,7 @@ pub use query::record_queries::ChangePage;
 pub use query::secrets::usually_holds_secrets;
 pub use query::status::{DialogStatus, DiffBody, DiffContents, FileDiff, ProjectStatus};
 pub use query::tree::{CheckpointEntry, CheckpointTree, TreeQuery};
+pub use retake_model::iso_8601;
 pub use retake_store::{
     AgentCall, CallPage, CallRecord, CallState, CallWithoutChanges, ChangeFilter, ChangeTotals,
     ContentCheck, ContextDates, ConversationMessage, CutArgument, Dialog, DialogAgent, EventPage,

@@ -247,6 +247,17 @@ impl Retake {
         }
     }
 
+    /// Opens the nearest project at or above a path only to read its record, for questions that
+    /// must leave no trace, such as shell completion. Writes nothing: a record of another schema is
+    /// not migrated, and a folder that has moved since is not found.
+    pub fn open_read_only(&self, path: &Path) -> Result<Project, ProjectError> {
+        let (start, _) = self.identify_folder(path)?;
+        match self.find_nearest_with(&start, Home::find)? {
+            Some(found) => self.open_found_for(found, StoreAccess::Peek),
+            None => Err(ProjectError::NotAProject(start)),
+        }
+    }
+
     /// Every project on record, whether its folder is there or not.
     pub fn projects(&self) -> Result<Vec<KnownProject>, StoreError> {
         let known = |identity: ProjectIdentity| KnownProject {
@@ -318,12 +329,21 @@ impl Retake {
 
     fn find_nearest(&self, start: &Path) -> Result<Option<FoundProject>, ProjectError> {
         // The cheap check for every folder first, then the one that reads every project.
-        for find in [Home::find, Home::find_moved] {
-            for folder in start.ancestors() {
-                let Ok(disk) = disk_identity(folder) else { continue };
-                if let Some(found) = find(&self.home, folder, &disk)? {
-                    return Ok(Some(found));
-                }
+        match self.find_nearest_with(start, Home::find)? {
+            None => self.find_nearest_with(start, Home::find_moved),
+            found => Ok(found),
+        }
+    }
+
+    fn find_nearest_with(
+        &self,
+        start: &Path,
+        find: impl Fn(&Home, &Path, &RootIdentity) -> Result<Option<FoundProject>, StoreError>,
+    ) -> Result<Option<FoundProject>, ProjectError> {
+        for folder in start.ancestors() {
+            let Ok(disk) = disk_identity(folder) else { continue };
+            if let Some(found) = find(&self.home, folder, &disk)? {
+                return Ok(Some(found));
             }
         }
         Ok(None)
@@ -344,14 +364,27 @@ impl Retake {
     }
 
     fn open_found(&self, found: FoundProject) -> Result<Project, ProjectError> {
+        self.open_found_for(found, StoreAccess::Write)
+    }
+
+    fn open_found_for(
+        &self,
+        found: FoundProject,
+        access: StoreAccess,
+    ) -> Result<Project, ProjectError> {
         let root = found.identity.root_path();
         let mut workspace = match found.presence {
             RootPresence::Missing => Workspace::absent(&root),
             RootPresence::Present | RootPresence::Replaced => Workspace::open(&root)?,
         };
         workspace.exclude_own_folder(self.home.folder());
-        self.home.sync_project(&found)?;
-        let (store, read_only) = open_store(&found.folder)?;
+        let (store, read_only) = match access {
+            StoreAccess::Write => {
+                self.home.sync_project(&found)?;
+                open_store(&found.folder)?
+            }
+            StoreAccess::Read | StoreAccess::Peek => (Store::open(&found.folder, access)?, true),
+        };
         store.set_caller(self.caller.clone());
         // Unusable settings must not prevent recording.
         let (settings, settings_problem) = match Settings::load(self.home.folder(), &found.folder) {
@@ -407,21 +440,29 @@ impl Retake {
     }
 
     fn refuse_too_broad(&self, root: &Path) -> Result<(), ProjectError> {
+        match self.too_broad(root) {
+            Some(what) => Err(ProjectError::TooBroad { path: root.to_owned(), what }),
+            None => Ok(()),
+        }
+    }
+
+    /// Describes a folder that becomes no project unless the person insists: the home folder, `/`
+    /// and the like. The path is canonical.
+    pub fn too_broad(&self, root: &Path) -> Option<&'static str> {
         let is = |folder: Option<&Path>| {
             folder.and_then(|folder| folder.canonicalize().ok()).is_some_and(|path| path == root)
         };
-        let what = if root.parent().is_none() {
-            "the root of the file system"
+        if root.parent().is_none() {
+            Some("the root of the file system")
         } else if is(self.user_home.as_deref()) {
-            "your home folder"
+            Some("your home folder")
         } else if is(self.temp.as_deref()) {
-            "the folder for temporary files"
+            Some("the folder for temporary files")
         } else if self.home.folder().canonicalize().is_ok_and(|home| root.starts_with(home)) {
-            "Retake's own folder"
+            Some("Retake's own folder")
         } else {
-            return Ok(());
-        };
-        Err(ProjectError::TooBroad { path: root.to_owned(), what })
+            None
+        }
     }
 }
 

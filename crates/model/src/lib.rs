@@ -9,8 +9,10 @@ mod checkpoint;
 mod error_code;
 mod event;
 pub mod foreign_text;
+mod iso_time;
 mod journal;
 mod message;
+mod number;
 mod object;
 mod operation;
 mod path;
@@ -18,6 +20,7 @@ mod seen_file;
 mod stamp;
 mod state;
 mod text_enum;
+mod title;
 
 pub use caller::{Caller, CallerChannel, CallerEvidence, CallerScope, EventOrigin, ProcessKey};
 pub use change::{
@@ -27,11 +30,14 @@ pub use change::{
 pub use checkpoint::{Checkpoint, CheckpointKind, SessionState, WorkSession};
 pub use error_code::ErrorCode;
 pub use event::{AgentId, AgentRef, CallId, CalledTool, DialogId, Event, EventKind, MAIN_AGENT};
+pub use iso_time::iso_8601;
 pub use journal::JournalKind;
 pub use message::{HistoryKind, MessageRole, ModelMessage, RewindScope, ViewReason};
+pub use number::format_count;
 pub use object::{ObjectId, ParseObjectIdError};
 pub use operation::{Operation, OperationId, OperationKind, OperationState};
 pub use path::{PathError, ProjectPath};
 pub use seen_file::{ContextSource, LineSpan, SeenFile};
 pub use stamp::{Millis, Stamp};
 pub use state::{FileKind, FileState, Gap, GapReason, PathState};
+pub use title::{cut_at_word, title_of};

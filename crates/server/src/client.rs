@@ -96,7 +96,12 @@ impl DaemonClient {
         let request = verb.into();
         let may_be_repeated = request.is_idempotent();
         let pid = self.pid;
-        let ask = DaemonRequest::Project { start: start.to_owned(), create, request, caller };
+        let ask = DaemonRequest::Project {
+            start: start.to_owned(),
+            create,
+            request: Box::new(request),
+            caller,
+        };
         let timeouts = CallTimeouts { until_begun: BEGIN_TIMEOUT, silence: SILENCE_TIMEOUT };
         let answer = self.call(ask, &timeouts, &mut |event| {
             if let ClientEvent::Progress(done, all) = event {

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::http::{AccessRequest, TokenScope};
 
 /// Protocol version; goes up when a call or a frame changes its meaning.
-pub(crate) const PROTOCOL_VERSION: u32 = 2;
+pub(crate) const PROTOCOL_VERSION: u32 = 3;
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Maximum bytes of a message: a hook's payload may have 64 MiB, and what is parsed out of it
@@ -69,7 +69,7 @@ pub(crate) enum DaemonRequest {
         /// Whether a folder that is in no project becomes one.
         create: bool,
         /// The verb.
-        request: ProjectRequest,
+        request: Box<ProjectRequest>,
         /// Who the client says it is; a program, if it does not.
         #[serde(default)]
         caller: Caller,

@@ -12,7 +12,7 @@ use retake_engine::{FileAction, Plan, PlanReason, Project, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::describe::{self, FormatName, plural, short_id};
+use crate::describe::{self, DialogNames, FormatName, plural};
 
 /// Maximum names that one question lists; the rest is counted.
 const MAX_LISTED_NAMES: usize = 10;
@@ -50,18 +50,26 @@ pub fn confirmations(
         describe_list("It takes back edits of yours", &yours.collect::<Vec<_>>()),
     );
     let others = taken.iter().filter(|change| cascaded.contains(&change.id) && !is_yours(change));
-    let by = |change| {
-        format!("{} by {}", describe_change(change, show), describe::describe_maker(change, show))
-    };
+    let names = DialogNames::load(project, show)?;
+    let by = |change| format!("{} by {}", describe_change(change, show), names.maker(change));
     ask(
         "cascades",
         describe_list("It takes back later changes too", &others.map(by).collect::<Vec<_>>()),
     );
     if !plan.crosses.is_empty() {
-        let names: Vec<_> = plan.crosses.iter().map(|id| short_id(&id.0, show)).collect();
-        let dialogs = if names.len() == 1 { "Dialog" } else { "Dialogs" };
-        let text = format!("{dialogs} {} changed some of these files, too", list_names(&names));
+        let crossed: Vec<_> = plan.crosses.iter().map(|id| names.dialog(id)).collect();
+        let text = format!("{} changed some of these files, too", list_names(&crossed));
         ask("crosses_dialogs", Some(text));
+    }
+    if plan.since.is_some() {
+        let mut dialogs: Vec<_> = Vec::new();
+        for id in taken.iter().filter_map(|change| change.dialog.as_ref()) {
+            let name = names.dialog(id);
+            if !dialogs.contains(&name) {
+                dialogs.push(name);
+            }
+        }
+        ask("several_dialogs", describe_dialogs(plan, &dialogs));
     }
     if plan.writes().next().is_some() {
         let stuck = plan.left().filter(|file| matches!(file.reason, PlanReason::NotWritable(_)));
@@ -72,9 +80,19 @@ pub fn confirmations(
         let deleted = plan.writes().filter(|file| file.action == FileAction::Delete);
         let deleted: Vec<_> = deleted.map(|file| &file.path).collect();
         let count = plural(deleted.len() as u64, "file", "files");
-        ask("deletes_files", describe_paths(&format!("It deletes {count}"), &deleted, show));
+        ask("deletes_files", describe_paths(&format!("It removes {count}"), &deleted, show));
     }
     Ok(questions)
+}
+
+/// What a choice by time takes back of several dialogs; of a single one it needs no yes.
+fn describe_dialogs(plan: &Plan, dialogs: &[String]) -> Option<String> {
+    let removed = plan.writes().filter(|file| file.action == FileAction::Delete).count();
+    let removed = if removed == 0 { String::new() } else { format!(", {removed} of them removed") };
+    let files = plural(plan.writes().count() as u64, "file", "files");
+    let count = dialogs.len();
+    let what = format!("It takes back work of {count} dialogs in {files}{removed}");
+    (count > 1).then(|| format!("{what}: {}", list_names(dialogs)))
 }
 
 fn load_changes(project: &Project, ids: &BTreeSet<ChangeId>) -> Result<Vec<Change>, StoreError> {

@@ -2,7 +2,11 @@
 //!
 //! Names come from agents and repositories; each function is told how to show them.
 
-use retake_engine::model::{Actor, Change, ProjectPath};
+use std::collections::HashMap;
+
+pub use retake_engine::model::format_count;
+use retake_engine::model::{Actor, AgentId, Change, DialogId, MAIN_AGENT, ProjectPath};
+use retake_engine::{Project, StoreError};
 
 /// Formats a name for display.
 pub type FormatName = fn(&[u8]) -> String;
@@ -25,32 +29,61 @@ pub fn short_id(id: &str, show: FormatName) -> String {
     id.chars().take(SHORT_ID_LEN).chain(['…']).collect()
 }
 
-/// Describes the actor of a change: `claude-code d1/main`, `agent d1/main`, `user`, `git`.
-pub fn describe_actor(change: &Change, show: FormatName) -> String {
-    if change.actor != Actor::Agent {
-        return change.actor.to_string();
-    }
-    let short_id = |id: &str| short_id(id, show);
-    let mut names: Vec<String> = change
-        .candidates
-        .iter()
-        .map(|call| format!("{}/{}", short_id(&call.dialog.0), short_id(&call.agent.0)))
-        .collect();
-    names.dedup();
-    if names.is_empty() {
-        let part = |id: Option<&String>| id.map_or("?".to_owned(), |id| short_id(id));
-        let dialog = part(change.dialog.as_ref().map(|id| &id.0));
-        names.push(format!("{dialog}/{}", part(change.agent.as_ref().map(|id| &id.0))));
-    }
-    let kind = change.kind.as_deref().map_or_else(|| "agent".to_owned(), short_id);
-    format!("{kind} {}", names.join(" | "))
+/// The short names of a project's dialogs, by which people know them: `claude-2`.
+#[derive(Clone, Debug, Default)]
+pub struct DialogNames {
+    names: HashMap<DialogId, String>,
+    show: Option<FormatName>,
 }
 
-/// Describes the maker of a change to the person who reads it.
-pub fn describe_maker(change: &Change, show: FormatName) -> String {
-    match change.actor {
-        Actor::User | Actor::Unknown => "you".to_owned(),
-        _ => describe_actor(change, show),
+impl DialogNames {
+    /// Reads the names; `show` escapes foreign ones.
+    pub fn load(project: &Project, show: FormatName) -> Result<Self, StoreError> {
+        Ok(Self { names: project.dialog_names()?, show: Some(show) })
+    }
+
+    /// The name of a dialog. One that is not on record has its id.
+    pub fn dialog(&self, id: &DialogId) -> String {
+        let name = self.names.get(id).unwrap_or(&id.0);
+        short_id(name, self.show.unwrap_or(unescaped))
+    }
+
+    /// The name of an agent: `claude-2`, and `claude-2/reviewer` for a subagent.
+    pub fn agent(&self, dialog: &DialogId, agent: Option<&AgentId>) -> String {
+        let name = self.dialog(dialog);
+        match agent.filter(|agent| agent.0 != MAIN_AGENT) {
+            Some(agent) => {
+                format!("{name}/{}", short_id(&agent.0, self.show.unwrap_or(unescaped)))
+            }
+            None => name,
+        }
+    }
+
+    /// Describes the actor of a change: `claude-2`, `you`, `git`, `Retake`. Agents of which any can
+    /// have made it are all named.
+    pub fn actor(&self, change: &Change) -> String {
+        match change.actor {
+            Actor::User => return "you".to_owned(),
+            Actor::Retake => return "Retake".to_owned(),
+            Actor::Git | Actor::Unknown => return change.actor.to_string(),
+            Actor::Agent => {}
+        }
+        let candidates = change.candidates.iter();
+        let mut names: Vec<_> =
+            candidates.map(|call| self.agent(&call.dialog, Some(&call.agent))).collect();
+        names.dedup();
+        if names.is_empty() {
+            names.extend(change.dialog.as_ref().map(|id| self.agent(id, change.agent.as_ref())));
+        }
+        if names.is_empty() { "an agent".to_owned() } else { names.join(" or ") }
+    }
+
+    /// Describes the maker of a change to the person who reads it.
+    pub fn maker(&self, change: &Change) -> String {
+        match change.actor {
+            Actor::Unknown => "you".to_owned(),
+            _ => self.actor(change),
+        }
     }
 }
 
@@ -63,9 +96,9 @@ pub fn describe_path(change: &Change, show: FormatName) -> String {
     }
 }
 
-/// `1 file`, `2 files`.
+/// `1 file`, `30,000 files`.
 pub fn plural(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+    format!("{} {}", format_count(count), if count == 1 { one } else { many })
 }
 
 /// Bytes as people say them: `512 B`, `1.50 KiB`.
@@ -86,6 +119,12 @@ pub fn format_size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_a_thing_is_said_in_the_singular() {
+        assert_eq!(plural(1, "file", "files"), "1 file");
+        assert_eq!(plural(30_000, "file", "files"), "30,000 files");
+    }
 
     #[test]
     fn sizes_are_said_in_units_that_fit() {

@@ -26,6 +26,7 @@ pub mod history;
 pub mod hook;
 mod mask;
 pub mod patch;
+pub mod plan_words;
 pub mod request;
 pub mod settings;
 pub mod setup;

@@ -12,6 +12,11 @@ use crate::{Batch, Store, StoreError};
 pub struct Dialog {
     /// The agent's own id of it.
     pub id: DialogId,
+    /// Its short name, for people: `claude-2` for the second dialog of the project if it is one with
+    /// Claude Code. A short id is its own name.
+    pub name: String,
+    /// The name that every dialog has, whatever its id is.
+    pub numbered_name: String,
     /// The product of its main agent.
     pub kind: Option<String>,
     /// A title for people: the person's own, else the agent's.
@@ -32,6 +37,31 @@ pub struct Dialog {
     pub turn_open: bool,
 }
 
+/// Maximum characters of an id that is short enough to be its own name.
+const MAX_OWN_NAME_CHARS: usize = 12;
+
+fn short_name(id: &str, kind: Option<&str>, number: i64) -> String {
+    if number == 0 || id.chars().count() <= MAX_OWN_NAME_CHARS {
+        return id.to_owned();
+    }
+    numbered_name(kind, number)
+}
+
+/// `claude-2`: every dialog can be named so.
+fn numbered_name(kind: Option<&str>, number: i64) -> String {
+    format!("{}-{number}", kind.map_or("dialog", product_name))
+}
+
+/// The product without what it is: `claude` for `claude-code`. A kind that is no plain word, and may
+/// hold anything, gives the name `dialog`.
+fn product_name(kind: &str) -> &str {
+    let product = ["-code", "-cli"].iter().find_map(|suffix| kind.strip_suffix(suffix));
+    let product = product.unwrap_or(kind);
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+    let is_word = !product.is_empty() && product.len() <= MAX_OWN_NAME_CHARS;
+    if is_word && product.chars().all(is_plain) { product } else { "dialog" }
+}
+
 /// An agent of a dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DialogAgent {
@@ -47,15 +77,27 @@ impl Store {
     /// One dialog.
     pub fn dialog(&self, id: &DialogId) -> Result<Option<Dialog>, StoreError> {
         let mut query = self.db.prepare_cached(&format!("{SELECT_DIALOG} WHERE id = ?1"))?;
-        Ok(query.query_row([&id.0], dialog_from).optional()?)
+        let dialog = query.query_row([&id.0], dialog_from).optional()?;
+        dialog.map(|dialog| self.with_unique_name(dialog)).transpose()
     }
 
     /// Every dialog, the latest activity first.
     pub fn dialogs(&self) -> Result<Vec<Dialog>, StoreError> {
         let mut query =
             self.db.prepare_cached(&format!("{SELECT_DIALOG} ORDER BY last_seq DESC"))?;
-        let rows = query.query_map([], dialog_from)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let dialogs: Vec<Dialog> = query.query_map([], dialog_from)?.collect::<Result<_, _>>()?;
+        dialogs.into_iter().map(|dialog| self.with_unique_name(dialog)).collect()
+    }
+
+    /// The dialog, named by its id if its name is the id of another one: the name is ambiguous then.
+    fn with_unique_name(&self, mut dialog: Dialog) -> Result<Dialog, StoreError> {
+        if dialog.name != dialog.id.0 {
+            let mut query = self.db.prepare_cached("SELECT 1 FROM dialog WHERE id = ?1")?;
+            if query.exists([&dialog.name])? {
+                dialog.name.clone_from(&dialog.id.0);
+            }
+        }
+        Ok(dialog)
     }
 
     /// The dialogs with work that waits for approval, the latest activity first: what is in the
@@ -72,15 +114,31 @@ impl Store {
         Ok(dialogs)
     }
 
-    /// The dialog whose id is this text, else those whose id begins with it, at most two.
-    pub fn dialogs_by_prefix(&self, text: &str) -> Result<Vec<DialogId>, StoreError> {
-        if let Some(dialog) = self.dialog(&DialogId(text.to_owned()))? {
-            return Ok(vec![dialog.id]);
+    /// The dialog that has this id or this numbered name, both if they are two, else those whose id
+    /// begins with the text; at most two.
+    pub fn dialogs_by_name(&self, text: &str) -> Result<Vec<DialogId>, StoreError> {
+        let by_id = self.dialog(&DialogId(text.to_owned()))?.map(|dialog| dialog.id);
+        let by_number = self.dialog_by_numbered_name(text)?;
+        let mut found: Vec<_> = by_id.into_iter().chain(by_number).collect();
+        found.dedup();
+        if !found.is_empty() {
+            return Ok(found);
         }
         let sql = "SELECT id FROM dialog WHERE id BETWEEN ?1 AND ?1 || char(0x10ffff) LIMIT 2";
         let mut query = self.db.prepare_cached(sql)?;
         let rows = query.query_map([text], |row| Ok(DialogId(row.get(0)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn dialog_by_numbered_name(&self, text: &str) -> Result<Option<DialogId>, StoreError> {
+        let number = text.rsplit_once('-').and_then(|(_, number)| number.parse::<i64>().ok());
+        let Some(number) = number.filter(|number| *number > 0) else { return Ok(None) };
+        let sql = "SELECT id, kind FROM dialog WHERE number = ?1";
+        let mut query = self.db.prepare_cached(sql)?;
+        let found: Option<(String, Option<String>)> =
+            query.query_row([number], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let is_meant = |kind: Option<&str>| numbered_name(kind, number) == text;
+        Ok(found.filter(|(_, kind)| is_meant(kind.as_deref())).map(|(id, _)| DialogId(id)))
     }
 
     /// The product of a dialog's agent; of its main agent if that one is not known.
@@ -127,17 +185,24 @@ const SELECT_DIALOGS_TO_APPROVE: [&str; 3] = [
              WHERE s.change = c.seq AND s.dialog = k.dialog)",
 ];
 
+/// Key of the highest number that a dialog was given.
+const DIALOG_NUMBER_KEY: &str = "dialog_number";
+
 /// Query of all columns that [`dialog_from`] reads.
 const SELECT_DIALOG: &str =
     "SELECT id, kind, title, started_at, last_at, ended_at, turns, turn_open,
+        coalesce(number, 0),
         (SELECT g.title FROM dialog_title g WHERE g.dialog = dialog.id) FROM dialog";
 
 fn dialog_from(row: &Row<'_>) -> rusqlite::Result<Dialog> {
+    let (id, kind): (String, Option<String>) = (row.get(0)?, row.get(1)?);
     let agent_title: Option<String> = row.get(2)?;
-    let given_title: Option<String> = row.get(8)?;
+    let given_title: Option<String> = row.get(9)?;
     Ok(Dialog {
-        id: DialogId(row.get(0)?),
-        kind: row.get(1)?,
+        name: short_name(&id, kind.as_deref(), row.get(8)?),
+        numbered_name: numbered_name(kind.as_deref(), row.get(8)?),
+        id: DialogId(id),
+        kind,
         title: given_title.clone().or_else(|| agent_title.clone()),
         agent_title,
         given_title,
@@ -158,16 +223,31 @@ impl Batch<'_> {
         title: Option<&str>,
         at: Millis,
     ) -> Result<(), StoreError> {
-        self.execute(
+        let known = self.execute(
             "touch dialog",
-            "INSERT INTO dialog(id, kind, title, started_at, last_at, last_seq)
-             VALUES(?1, ?2, ?3, ?4, ?4, 0)
-             ON CONFLICT(id) DO UPDATE SET
-                 kind = coalesce(kind, excluded.kind), title = coalesce(excluded.title, title),
-                 last_at = excluded.last_at, ended_at = NULL",
+            "UPDATE dialog SET kind = coalesce(kind, ?2), title = coalesce(?3, title),
+                 last_at = ?4, ended_at = NULL WHERE id = ?1",
             (&id.0, kind, title, at),
         )?;
+        if known == 0 {
+            let number = self.take_dialog_number()?;
+            self.execute(
+                "add dialog",
+                "INSERT INTO dialog(id, kind, title, started_at, last_at, last_seq, number)
+                 VALUES(?1, ?2, ?3, ?4, ?4, 0, ?5)",
+                (&id.0, kind, title, at, number as i64),
+            )?;
+        }
         Ok(())
+    }
+
+    /// The next number for a dialog; one of a dialog that was removed is not given again.
+    fn take_dialog_number(&self) -> Result<u64, StoreError> {
+        let sql = "SELECT coalesce(max(number), 0) FROM dialog";
+        let highest: i64 = self.db.query_row(sql, [], |row| row.get(0))?;
+        let number = self.meta_number(DIALOG_NUMBER_KEY)?.max(highest as u64) + 1;
+        self.set_meta(DIALOG_NUMBER_KEY, &number.to_be_bytes())?;
+        Ok(number)
     }
 
     /// Sets the person's title of a dialog, or takes it away; the agent's own stays.
@@ -240,5 +320,72 @@ impl Batch<'_> {
             (&dialog.0, at),
         )?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StoreAccess;
+
+    const CLAUDE: &str = "205e7628-cff4-45ff-a1c2-b74cc724cc0a";
+    const CODEX: &str = "0199f3aa-77aa-7bbb-8ccc-0123456789ab";
+    const LATER: &str = "9f2c1d3e-0000-4000-8000-000000000000";
+
+    fn touch(store: &Store, id: &str, kind: Option<&str>) {
+        let batch = store.batch().unwrap();
+        batch.touch_dialog(&id.into(), kind, None, 1).unwrap();
+        batch.commit().unwrap();
+    }
+
+    fn name(store: &Store, id: &str) -> String {
+        store.dialog(&id.into()).unwrap().unwrap().name
+    }
+
+    fn found(store: &Store, text: &str) -> Vec<String> {
+        store.dialogs_by_name(text).unwrap().into_iter().map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn dialogs_are_numbered_and_named_by_their_product() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
+        touch(&store, CLAUDE, None);
+        assert_eq!(name(&store, CLAUDE), "dialog-1");
+        touch(&store, CLAUDE, Some("claude-code"));
+        touch(&store, CODEX, Some("codex"));
+        touch(&store, "mine", Some("claude-code"));
+        touch(&store, LATER, Some("rm -rf $HOME"));
+        let names = [CLAUDE, CODEX, "mine", LATER].map(|id| name(&store, id));
+        assert_eq!(names, ["claude-1", "codex-2", "mine", "dialog-4"]);
+        assert_eq!(found(&store, "codex-2"), [CODEX]);
+        assert_eq!(found(&store, "205e"), [CLAUDE]);
+        assert_eq!(found(&store, "claude-3"), ["mine"]);
+        for none in ["codex-1", "claude-2", "codex", "-2", "codex-02", ""] {
+            assert!(found(&store, none).len() != 1, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_an_id_of_another_dialog_means_neither() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
+        touch(&store, CLAUDE, Some("claude-code"));
+        touch(&store, "claude-1", Some("claude-code"));
+        assert_eq!(found(&store, "claude-1"), ["claude-1", CLAUDE]);
+        assert_eq!(name(&store, CLAUDE), CLAUDE, "its short name is taken");
+        assert_eq!(found(&store, CLAUDE), [CLAUDE]);
+        assert_eq!(found(&store, "claude-2"), ["claude-1"], "its other name");
+    }
+
+    #[test]
+    fn a_number_is_not_given_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), StoreAccess::Write).unwrap();
+        touch(&store, CLAUDE, Some("claude-code"));
+        touch(&store, CODEX, Some("codex"));
+        store.db.execute("DELETE FROM dialog WHERE id = ?1", [CODEX]).unwrap();
+        touch(&store, LATER, Some("codex"));
+        assert_eq!(name(&store, LATER), "codex-3");
     }
 }

@@ -61,7 +61,7 @@ pub enum ExportError {
         stderr: String,
     },
     /// There are no checkpoints in the chain.
-    #[error("there are no checkpoints of {0} yet")]
+    #[error("there are no checkpoints {0} yet")]
     Empty(String),
     /// Another export is under way.
     #[error("another export of this project is under way and did not end in time")]
@@ -118,11 +118,12 @@ impl Store {
     ) -> Result<Vec<(String, ObjectId)>, ExportError> {
         let CheckpointChain::Dialog(dialog) = chain else {
             let newest = self.newest_of_no_dialog()?;
-            let newest = newest.ok_or_else(|| ExportError::Empty("no dialog".to_owned()))?;
+            let newest =
+                newest.ok_or_else(|| ExportError::Empty("outside of dialogs".to_owned()))?;
             return Ok(vec![("refs/heads/checkpoints".to_owned(), newest.id)]);
         };
         let sessions = self.work_sessions(dialog)?;
-        let empty = || ExportError::Empty(format!("dialog {dialog}"));
+        let empty = || ExportError::Empty(format!("of dialog {dialog}"));
         let last = sessions.last().ok_or_else(empty)?;
         let main = last.approved_commit.unwrap_or(last.base);
         let mut refs = vec![("refs/heads/main".to_owned(), main)];

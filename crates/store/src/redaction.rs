@@ -68,7 +68,7 @@ impl QuoteMatcher {
     /// Returns whether a truncated text ends with the beginning of a piece.
     fn matches_truncated(&self, text: &str) -> bool {
         // Suffixes that names add to a truncated text.
-        let bare = text.trim_end_matches([')', '\'']);
+        let bare = text.trim_end_matches([')', '\'', '”', '…']);
         let bare = bare.strip_suffix(LATE_SUFFIX).unwrap_or(bare);
         let long = [text, bare].into_iter().filter(|text| text.len() >= MIN_TRUNCATED_BYTES);
         long.into_iter().any(|text| self.pieces.iter().any(|piece| ends_within(text, piece)))

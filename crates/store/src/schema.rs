@@ -11,7 +11,7 @@ use crate::StoreError;
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// All migrations, oldest first.
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12, V13];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12, V13, V14];
 
 const V1: &str = "
 CREATE TABLE meta(
@@ -437,6 +437,15 @@ ALTER TABLE call ADD COLUMN exit_code INTEGER;
 CREATE INDEX call_by_turn ON call(dialog, turn, id);
 CREATE INDEX candidate_by_call ON candidate(call, change);
 CREATE INDEX event_turn_ends ON event(dialog, seq) WHERE kind = 'turn_end';
+";
+
+/// The number of each dialog in its project: `claude-2` is dialog 2. Numbers are not given twice.
+const V14: &str = "
+ALTER TABLE dialog ADD COLUMN number INTEGER;
+UPDATE dialog SET number = counted.number FROM (
+    SELECT id, row_number() OVER (ORDER BY started_at, id) AS number FROM dialog
+) AS counted WHERE counted.id = dialog.id;
+CREATE INDEX dialog_by_number ON dialog(number);
 ";
 
 /// The schema of an open database.

@@ -20,6 +20,8 @@ const APPLICATION_ID: i32 = 0x5265_7461; // "Reta"
 /// SQLite's busy timeout. Writers wait for the project's lock, so only a foreign program can keep
 /// the database busy.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+/// SQLite's busy timeout of [`StoreAccess::Peek`], for which a person waits at the prompt.
+const PEEK_TIMEOUT: Duration = Duration::from_millis(100);
 /// Interval between attempts to open a busy database.
 const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 /// Files of the stat cache of earlier versions.
@@ -39,6 +41,8 @@ pub enum StoreAccess {
     Write,
     /// Reading, concurrently with a writer.
     Read,
+    /// The same, and without a trace: finishes no salvage, and checkpoints no WAL.
+    Peek,
 }
 
 /// A project's database.
@@ -75,11 +79,14 @@ impl Store {
         refuse_network(folder)?;
         #[cfg(feature = "inject")]
         crate::vfs::register();
-        salvage::finish_interrupted(folder)?;
+        if access != StoreAccess::Peek {
+            salvage::finish_interrupted(folder)?;
+        }
         let path = folder.join("retake.db");
         let db = match access {
             StoreAccess::Write => open_with_retry(&path)?,
             StoreAccess::Read => open_for_reading(&path)?,
+            StoreAccess::Peek => open_without_trace(&path)?,
         };
         #[cfg(feature = "inject")]
         let mut db = db;
@@ -91,7 +98,7 @@ impl Store {
         // A batch of a group can be taken back alone: what its pages were before need not go
         // through a file for that.
         db.pragma_update(None, "temp_store", "MEMORY")?;
-        db.pragma_update(None, "query_only", access == StoreAccess::Read)?;
+        db.pragma_update(None, "query_only", access != StoreAccess::Write)?;
         let file = file_id(&path).map_err(StoreError::io("look at", &path))?;
         Ok(Self {
             db,
@@ -249,6 +256,37 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     supported_version(&db, path)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(db)
+}
+
+/// Opens for reading and leaves the folder as it is. Where there is no WAL, SQLite would create one:
+/// then the database file is everything, and is read as one that does not change.
+fn open_without_trace(path: &Path) -> Result<Connection, StoreError> {
+    let db = if path.with_file_name("retake.db-wal").exists() {
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?
+    } else {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        Connection::open_with_flags(immutable_uri(path), flags)?
+    };
+    db.busy_timeout(PEEK_TIMEOUT)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    supported_version(&db, path)?;
+    Ok(db)
+}
+
+/// SQLite's URI of a file that does not change while it is open.
+fn immutable_uri(path: &Path) -> String {
+    use std::fmt::Write as _;
+    let mut uri = "file:".to_owned();
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' => uri.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            _ => {
+                let _ = write!(uri, "%{byte:02x}");
+            }
+        }
+    }
+    uri + "?immutable=1"
 }
 
 /// Reads the schema version; a newer one than this program knows is an error.

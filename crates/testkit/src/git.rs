@@ -18,7 +18,9 @@ pub fn command(folder: &Path) -> Command {
         .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
         .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
         .args(["-c", "user.name=Test", "-c", "user.email=test@example.org"])
-        .args(["-c", "init.defaultBranch=main", "-c", "advice.detachedHead=false"]);
+        .args(["-c", "init.defaultBranch=main", "-c", "advice.detachedHead=false"])
+        // Its background process removes folders in which the next command writes objects.
+        .args(["-c", "gc.auto=0"]);
     command
 }
 

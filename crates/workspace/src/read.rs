@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use retake_model::{GapReason, ProjectPath};
+use retake_model::{GapReason, ProjectPath, format_count};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::safe_open::{OpenFolder, gap_reason, stat_at};
@@ -29,7 +29,7 @@ pub enum ReadError {
     #[error("it is not a regular file")]
     NotAFile,
     /// Larger than the limit; nothing that was read of it may be used.
-    #[error("it is larger than the limit ({size} bytes)")]
+    #[error("it is larger than the limit ({} bytes)", format_count(*size))]
     TooLarge {
         /// The size, as far as it is known.
         size: u64,

@@ -7,9 +7,8 @@ use clap::{Args, Subcommand};
 use retake_engine::model::ContextSource;
 
 const HELP: &str = "\
-Whether a file is stale is worked out from what the agent saw of it and what has changed since.
-It is fresh again when the agent has read it, or if it is again what the agent saw. More in
-docs/freshness.md.
+A file is stale if it changed since the agent last saw it. It is fresh again once the agent has
+read it, or if it is changed back to what the agent saw. More in docs/freshness.md.
 
 Examples:
   retake context
@@ -34,19 +33,19 @@ pub(crate) struct ContextArgs {
 pub(crate) enum ContextCommand {
     /// Record that an agent has seen files as they are now
     Mark(ContextMarkArgs),
-    /// Write an agent's context as task_metadata.json
+    /// Export an agent's context as task_metadata.json
     Export(ContextExportArgs),
-    /// Take in an agent's context from a task_metadata.json
+    /// Import an agent's context from a task_metadata.json
     Import(ContextImportArgs),
 }
 
 /// Whose context.
 #[derive(Debug, Args)]
 pub(crate) struct ContextAgentArgs {
-    /// Of this dialog; the start of its id is enough [default: the latest one]
+    /// Use this dialog; the start of its id is enough [default: the latest one]
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) dialog: Option<String>,
-    /// Of this agent
+    /// Use this agent of the dialog
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
 }
@@ -56,48 +55,52 @@ pub(crate) struct ContextAgentArgs {
 pub(crate) struct ContextShowArgs {
     #[command(flatten)]
     pub(crate) agent_args: ContextAgentArgs,
-    /// Only files that are not as the agent last saw them
+    /// Only files that changed since the agent last saw them
     #[arg(long)]
     pub(crate) stale: bool,
-    /// Everything that happened to each file, oldest first
+    /// Show everything that happened to each file, oldest first
     #[arg(long)]
     pub(crate) timeline: bool,
 }
 
 /// Options of `context mark`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exits with 3 if some of them are not tracked.")]
+#[command(
+    after_help = "Exits with 3 if some of the files are not tracked.\n\nExample:\n  retake context mark src/main.rs src/lib.rs:10-40"
+)]
 pub(crate) struct ContextMarkArgs {
     #[command(flatten)]
     pub(crate) agent_args: ContextAgentArgs,
-    /// How they came into its context: read_tool, file_mentioned
+    /// How the agent saw them: read_tool, file_mentioned [default: read_tool]
     #[arg(long, default_value_t = ContextSource::ReadTool, value_parser = parse_source)]
     #[arg(hide_default_value = true)]
     pub(crate) source: ContextSource,
-    /// Files; with :A-B only these lines of it
+    /// Files; add :A-B for only these lines of a file
     #[arg(value_name = "PATH[:A-B]", required = true)]
     pub(crate) files: Vec<PathBuf>,
 }
 
 /// Options of `context export`.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  retake context export --output task_metadata.json")]
 pub(crate) struct ContextExportArgs {
     #[command(flatten)]
     pub(crate) agent_args: ContextAgentArgs,
-    /// Write it into this file instead of standard output
+    /// Write to this file [default: standard output]
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace a file that is there and differs; what it said is kept beside it
+    /// Replace an existing file that differs; its old content is kept beside it
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }
 
 /// Options of `context import`.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  retake context import task_metadata.json")]
 pub(crate) struct ContextImportArgs {
     #[command(flatten)]
     pub(crate) agent_args: ContextAgentArgs,
-    /// The file, which stays as it is
+    /// File to import; it is not changed
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }

@@ -3,9 +3,9 @@
 use clap::{ArgGroup, Args, Subcommand};
 
 const HELP: &str = "\
-One process for all of your projects. Nothing needs it; with it, what agents tell costs them next
-to nothing, however large the project is. It stops by itself after an hour without anything to do
-([daemon] in the settings). More in docs/daemon.md.
+One process for all of your projects. It is optional: with it, hooks take next to no time, however
+large the project is. It stops by itself after an hour without work ([daemon] in the settings).
+More in docs/daemon.md.
 
 Examples:
   retake daemon start
@@ -14,7 +14,7 @@ Examples:
 
 const TOKEN_HELP: &str = "\
 An agent with such a token may read the project, make checkpoints, ask for plans, and record one
-dialog: the first one that it sends an event of. Agents that are set up with hooks need no token.
+dialog: the first one that it sends an event of. Agents with hooks need no token.
 
 Examples:
   retake daemon token --agent --label ci
@@ -32,26 +32,34 @@ pub(crate) struct DaemonArgs {
 /// What is done with the daemon.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DaemonCommand {
-    /// Start it in the background
+    /// Start the daemon in the background
+    #[command(after_help = "Example:\n  retake daemon start")]
     Start(DaemonRunArgs),
-    /// Stop it, when it has done what it is at
+    /// Stop the daemon once it has finished its current work
+    #[command(after_help = "Example:\n  retake daemon stop")]
     Stop,
-    /// Show whether it runs, and which projects it serves
+    /// Show whether the daemon runs, and which projects it serves
+    #[command(after_help = "Examples:\n  retake daemon status\n  retake daemon status --json")]
     Status,
-    /// Make a code that another program exchanges once for a token: see docs/api.md
+    /// Make a one-time code that a program exchanges for a token (docs/api.md)
+    #[command(after_help = "Example:\n  retake daemon code")]
     Code(DaemonCodeArgs),
-    /// Mint, list or revoke tokens with which agents use the HTTP interface
+    /// Create, list or revoke agents' tokens for the HTTP interface
     Token(DaemonTokenArgs),
-    /// End logins of browsers
+    /// Log out browsers
+    #[command(
+        after_help = "Examples:\n  retake daemon logout --list\n  retake daemon logout --all"
+    )]
     Logout(DaemonLogoutArgs),
-    /// Be it, in the foreground
+    /// Run in the foreground
+    #[command(after_help = "Example:\n  RETAKE_LOG=info retake daemon run")]
     Run(DaemonRunArgs),
 }
 
 /// Options of `daemon code`.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct DaemonCodeArgs {
-    /// For an agent, which may look, make checkpoints and plan
+    /// For an agent: it may read, make checkpoints and ask for plans
     #[arg(long)]
     pub(crate) agent: bool,
 }
@@ -61,16 +69,16 @@ pub(crate) struct DaemonCodeArgs {
 #[command(group(ArgGroup::new("act").required(true).args(["agent", "list", "revoke"])))]
 #[command(after_help = TOKEN_HELP)]
 pub(crate) struct DaemonTokenArgs {
-    /// Mint a token for an agent of this project; it is shown once
+    /// Create a token for an agent of this project; it is shown only once
     #[arg(long)]
     pub(crate) agent: bool,
-    /// List the tokens of this project's agents; outside of a project, all of them
+    /// List the tokens of this project; outside of a project, all tokens
     #[arg(long)]
     pub(crate) list: bool,
-    /// Revoke a token
+    /// Revoke this token
     #[arg(long, value_name = "ID")]
     pub(crate) revoke: Option<String>,
-    /// Bind it to this dialog [default: the first that it sends an event of]
+    /// Bind the token to this dialog [default: the first that it sends an event of]
     #[arg(long, value_name = "ID", requires = "agent")]
     pub(crate) dialog: Option<String>,
     /// A note for the list
@@ -81,13 +89,13 @@ pub(crate) struct DaemonTokenArgs {
 /// Options of `daemon logout`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DaemonLogoutArgs {
-    /// The logins that end [default: the only one]
+    /// Logins to end [default: the only one]
     #[arg(value_name = "ID", conflicts_with_all = ["all", "list"])]
     pub(crate) ids: Vec<String>,
-    /// End all of them
+    /// End all logins
     #[arg(long, conflicts_with = "list")]
     pub(crate) all: bool,
-    /// List them
+    /// List the logins
     #[arg(long)]
     pub(crate) list: bool,
 }
@@ -95,10 +103,10 @@ pub(crate) struct DaemonLogoutArgs {
 /// Options of `daemon run` and `daemon start`.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct DaemonRunArgs {
-    /// Stop after so many seconds without anything to do [default: the settings]
+    /// Stop after this many seconds without work [default: the settings]
     #[arg(long, hide = true, value_name = "N")]
     pub(crate) idle_seconds: Option<u64>,
-    /// Leave the terminal, and write the log into a file
+    /// Detach from the terminal, and log to a file
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
 }

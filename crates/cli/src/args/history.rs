@@ -7,9 +7,9 @@ use clap::{Args, Subcommand};
 use retake_agents::history::HistoryFormat;
 
 const HELP: &str = "\
-Retake keeps both histories of a conversation: what you and the agent said, and what the model got.
-Nothing is ever removed from them; condensing and rewinding only hide, and `history back` shows it
-again. More in docs/history.md.
+Retake keeps both histories of a conversation: what you and the agent said, and what was sent to
+the model. Condensing and rewinding only hide messages; `history back` shows them again. More in
+docs/history.md.
 
 Examples:
   retake history
@@ -32,23 +32,24 @@ pub(crate) struct HistoryArgs {
 /// What is done with a conversation.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryCommand {
-    /// Take in a conversation that an agent wrote down
+    /// Import a conversation from an agent's file
     Import(HistoryImportArgs),
-    /// Write a conversation as an agent would
+    /// Export a conversation in the form of an agent
     Export(HistoryExportArgs),
-    /// Let a summary stand for the older messages
+    /// Replace older messages by a summary
     Condense(HistoryCondenseArgs),
-    /// Show what was hidden last again
+    /// Show again what was hidden last
+    #[command(after_help = "Example:\n  retake history back")]
     Back(ConversationArgs),
 }
 
 /// Which conversation.
 #[derive(Debug, Args)]
 pub(crate) struct ConversationArgs {
-    /// Of this dialog; the start of its id is enough [default: the latest one]
+    /// Use this dialog; the start of its id is enough [default: the latest one]
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) dialog: Option<String>,
-    /// Of this agent of the dialog [default: main]
+    /// Use this agent of the dialog [default: main]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
 }
@@ -58,16 +59,16 @@ pub(crate) struct ConversationArgs {
 pub(crate) struct HistoryShowArgs {
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
-    /// What the model got: roles, calls of tools, results, tokens
+    /// Show what was sent to the model: roles, tool calls, results, tokens
     #[arg(long)]
     pub(crate) model: bool,
-    /// Also what is hidden
+    /// Include hidden messages
     #[arg(long)]
     pub(crate) whole: bool,
-    /// What was condensed, rewound and brought back
+    /// List what was condensed, rewound and shown again
     #[arg(long, conflicts_with_all = ["model", "whole", "limit"])]
     pub(crate) views: bool,
-    /// At most so many messages, the newest ones
+    /// Show at most this many messages, the newest ones
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) limit: usize,
 }
@@ -75,22 +76,22 @@ pub(crate) struct HistoryShowArgs {
 /// Options of `history import`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What is there already is not added again, so a conversation that went on can be imported\nagain. A file is never changed, but for the old claude_messages.json: that is written anew as\napi_conversation_history.json, read back, and kept as claude_messages.json.bak.\nExits with 3 if a part of it could not be read: what could is taken in."
+    after_help = "Messages on record are not added again, so a conversation that went on can be imported again.\nThe file is not changed, except for the old claude_messages.json: it is rewritten as\napi_conversation_history.json, read back, and kept as claude_messages.json.bak.\nExits with 3 if a part could not be read; the rest is imported.\n\nExamples:\n  retake history import ~/.claude/projects/-work-app/3f6c….jsonl\n  retake history import tasks/1718000000000/ --dry-run"
 )]
 pub(crate) struct HistoryImportArgs {
-    /// A file, or the folder of a task (`tasks/ID/`) with all of its files
+    /// File, or the folder of a task (`tasks/ID/`) with all of its files
     #[arg(value_name = "FILE|FOLDER")]
     pub(crate) path: PathBuf,
-    /// How it is written [default: as its content tells]
+    /// Form of the file [default: detected]
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<HistoryFormat>,
-    /// The dialog that it belongs to [default: as the file says]
+    /// Dialog to import into [default: as the file says]
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) dialog: Option<String>,
-    /// The agent of the dialog that it belongs to [default: as the file says, else main]
+    /// Agent of the dialog [default: as the file says, else main]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    /// Read it, and take nothing in
+    /// Read the file, and import nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -98,21 +99,21 @@ pub(crate) struct HistoryImportArgs {
 /// Options of `history export`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "FORM is claude-code, codex, gemini, opencode, copilot, cline, api_conversation_history or\nui_messages. docs/history.md tells where each agent looks for its files."
+    after_help = "FORM is claude-code, codex, gemini, opencode, copilot, cline, api_conversation_history or\nui_messages. docs/history.md tells where each agent looks for its files.\n\nExample:\n  retake history export --form claude-code --output 3f6c….jsonl"
 )]
 pub(crate) struct HistoryExportArgs {
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
-    /// How it is written
+    /// Form to write
     #[arg(long, value_name = "FORM", default_value = "api_conversation_history")]
     pub(crate) form: HistoryFormat,
-    /// Also what is hidden
+    /// Include hidden messages
     #[arg(long)]
     pub(crate) whole: bool,
-    /// Into this file [default: standard output]
+    /// Write to this file [default: standard output]
     #[arg(long, short = 'o', value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace a file that is there and differs; what it said is kept beside it
+    /// Replace an existing file that differs; its old content is kept beside it
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }
@@ -120,18 +121,18 @@ pub(crate) struct HistoryExportArgs {
 /// Options of `history condense`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The messages since the last summary are sent to the model that [summary] in the settings names,\nwith the key that its variable in the environment has. If that fails, the oldest quarter of them is\nhidden instead. `retake history back` shows everything again."
+    after_help = "Sends the messages since the last summary to the model that [summary] in the settings names, with\nthe key from the environment variable named there. If that fails, the oldest quarter of the\nmessages is hidden instead. `retake history back` shows everything again.\n\nExamples:\n  retake history condense --dry-run\n  retake history condense --keep 10"
 )]
 pub(crate) struct HistoryCondenseArgs {
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
-    /// Leave the last N messages as they are
+    /// Keep the last N messages as they are
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) keep: usize,
-    /// Show what would be summarised, and ask nobody
+    /// Show what would be summarised, and send nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask before the messages are sent
+    /// Do not ask before messages are sent
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 use retake_engine::model::{ChangeId, RewindScope};
@@ -12,13 +13,13 @@ use crate::time;
 /// How a command that writes files goes about it.
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
-    /// Show what would be done, and do none of it
+    /// Show what would be done, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask before something of yours is replaced or files are deleted
+    /// Do not ask before your work is replaced or files are deleted
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
-    /// Show the difference that is made to each file
+    /// Show the diff of each file
     #[arg(long)]
     pub(crate) diff: bool,
 }
@@ -26,13 +27,13 @@ pub(crate) struct ApplyArgs {
 /// What is done about later changes.
 #[derive(Debug, Args)]
 pub(crate) struct TakeBackArgs {
-    /// Where later changes stand in the way, take them back too, whoever made them
+    /// Also take back later changes that are in the way, even yours
     #[arg(long)]
     pub(crate) cascade: bool,
-    /// Where later changes stand in the way, write both versions between conflict markers
+    /// Write conflict markers where later changes are in the way
     #[arg(long)]
     pub(crate) markers: bool,
-    /// Take back what git changed since, for example by a branch switch
+    /// Also take back what git changed, for example by a switch of branches
     #[arg(long)]
     pub(crate) across_git: bool,
 }
@@ -52,13 +53,13 @@ impl TakeBackArgs {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct RewindArgs {
-    /// Only the files (the default)
+    /// Files only (the default)
     #[arg(long)]
     pub(crate) files: bool,
-    /// Only what is shown of the conversation: no file is changed
+    /// Conversation only; no file is changed
     #[arg(long)]
     pub(crate) conversation: bool,
-    /// The files, and then the conversation
+    /// Files and conversation
     #[arg(long)]
     pub(crate) both: bool,
 }
@@ -78,19 +79,19 @@ impl RewindArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct ReviewScopeArgs {
-    /// These changes, for example c12
+    /// Changes, for example c12
     #[arg(value_name = "CHANGE", conflicts_with_all = ["file", "dialog", "agent", "all"])]
     pub(crate) changes: Vec<ChangeId>,
-    /// Everything that agents did to this file, or in this folder
+    /// All agent changes of this file, or in this folder
     #[arg(long, value_name = "PATH", conflicts_with = "all")]
     pub(crate) file: Option<PathBuf>,
-    /// Everything of this dialog; the start of its id is enough
+    /// All changes of this dialog; the start of its id is enough
     #[arg(long, value_name = "ID", conflicts_with = "all")]
     pub(crate) dialog: Option<String>,
-    /// Everything of this agent
+    /// All changes by this agent
     #[arg(long, value_name = "ID", conflicts_with = "all")]
     pub(crate) agent: Option<String>,
-    /// Everything that agents did
+    /// All agent changes
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -98,12 +99,12 @@ pub(crate) struct ReviewScopeArgs {
 /// Options of `accept`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Writes no file: the change is in it already. An accepted change can still be\nrejected by its id, until `retake approve`.\n\nExamples:\n  retake accept c12\n  retake accept c12 --hunk 1,3\n  retake accept --file src/"
+    after_help = "Writes no file: the change is already in it. You can still reject an accepted change by its id,\nuntil `retake approve`.\n\nExamples:\n  retake accept c12\n  retake accept c12 --hunk 1,3\n  retake accept --file src/"
 )]
 pub(crate) struct AcceptArgs {
     #[command(flatten)]
     pub(crate) scope: ReviewScopeArgs,
-    /// Only these places of the one change, as `retake show` numbers them: 1,3
+    /// Only these hunks of the change, as numbered by `retake show`: 1,3
     #[arg(long, value_name = "N", value_delimiter = ',', requires = "changes")]
     pub(crate) hunk: Vec<u32>,
 }
@@ -111,17 +112,17 @@ pub(crate) struct AcceptArgs {
 /// Options of `reject`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Later edits stay, yours above all. Later changes of agents that build on a rejected one\nare rejected with it, after a question; --cascade goes over your own edits too.\n\nExamples:\n  retake reject c12\n  retake reject c12 --hunk 2\n  retake reject --dialog d1 --dry-run --diff"
+    after_help = "Later edits stay, above all your own. Later agent changes that build on a rejected one are\nrejected with it, after a question; --cascade takes back your own edits, too.\n\nExamples:\n  retake reject c12\n  retake reject c12 --hunk 2\n  retake reject --dialog d1 --dry-run --diff"
 )]
 pub(crate) struct RejectArgs {
     #[command(flatten)]
     pub(crate) scope: ReviewScopeArgs,
-    /// Only these places of the one change, as `retake show` numbers them: 1,3
+    /// Only these hunks of the change, as numbered by `retake show`: 1,3
     #[arg(long, value_name = "N", value_delimiter = ',', requires = "changes")]
     pub(crate) hunk: Vec<u32>,
     #[command(flatten)]
     pub(crate) take_back: TakeBackArgs,
-    /// Take back changes that another agent may have made
+    /// Also take back changes that another agent may have made
     #[arg(long)]
     pub(crate) include_shared: bool,
     #[command(flatten)]
@@ -132,26 +133,27 @@ pub(crate) struct RejectArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct RollbackScopeArgs {
-    /// These changes, for example c12
+    /// Take back these changes, for example c12
     #[arg(long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
     #[arg(conflicts_with_all = ["file", "agent", "call", "message", "dialog", "after"])]
     pub(crate) change: Vec<ChangeId>,
-    /// Of this file, or of everything in this folder
+    /// Only changes of this file, or of everything in this folder
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
-    /// Of this agent
+    /// Only changes by this agent
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    /// Of this tool call
+    /// Only changes by this tool call
     #[arg(long, value_name = "ID")]
     pub(crate) call: Option<String>,
-    /// Of the answer to this message, counted from 1 [dialog: the latest, if none is given]
+    /// Only changes of the answer to this message, counted from 1
     #[arg(long, value_name = "N")]
     pub(crate) message: Option<u64>,
-    /// Of this dialog; the start of its id is enough
+    /// Only changes of this dialog; the start of its id is enough
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
-    /// Recorded later than this time: 10m, 2h, 2026-02-16, 2026-02-16T10:00:00Z
+    /// Only changes after this time: 10m, 2h, 3d, today, yesterday, 2026-02-16,
+    /// 2026-02-16T10:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time::validate)]
     pub(crate) after: Option<String>,
 }
@@ -159,20 +161,20 @@ pub(crate) struct RollbackScopeArgs {
 /// Options of `rollback`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Takes back what agents did, approved or not; what came later stays. What cannot be taken\nback without harm is left and named, with the way out.\n\nExamples:\n  retake rollback --change c12 --dry-run\n  retake rollback --file src/main.rs --last\n  retake rollback --agent reviewer --after 2h\n  retake rollback --message 3 --dialog d1"
+    after_help = "Takes back what agents did, approved or not; later changes stay. What cannot be taken back\nwithout harm is left and listed, with the way out.\n\nExamples:\n  retake rollback --change c12 --dry-run\n  retake rollback --file src/main.rs --last\n  retake rollback --agent reviewer --after 2h\n  retake rollback --message 3 --dialog d1"
 )]
 pub(crate) struct RollbackArgs {
     #[command(flatten)]
     pub(crate) scope: RollbackScopeArgs,
-    /// Only these places of the one change, as `retake show` numbers them: 1,3
+    /// Only these hunks of the change, as numbered by `retake show`: 1,3
     #[arg(long, value_name = "N", value_delimiter = ',', requires = "change")]
     pub(crate) hunk: Vec<u32>,
-    /// Only the newest change of each file
+    /// Only the latest change of each file
     #[arg(long, conflicts_with = "change")]
     pub(crate) last: bool,
     #[command(flatten)]
     pub(crate) take_back: TakeBackArgs,
-    /// Take back changes that another agent may have made
+    /// Also take back changes that another agent may have made
     #[arg(long)]
     pub(crate) include_shared: bool,
     #[command(flatten)]
@@ -183,21 +185,22 @@ pub(crate) struct RollbackArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  retake checkpoint -m 'before the big refactoring'")]
 pub(crate) struct CheckpointArgs {
-    /// What it is called
+    /// Name of the checkpoint
     #[arg(short = 'm', long, value_name = "TEXT")]
     pub(crate) message: Option<String>,
-    /// The dialog that it belongs to [default: none]
+    /// Dialog that it belongs to [default: none]
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
 }
 
 /// Options of `checkpoints`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  retake checkpoints -n 10\n  retake checkpoints --dialog d1")]
 pub(crate) struct CheckpointsArgs {
-    /// Of this dialog; the start of its id is enough
+    /// Only checkpoints of this dialog; the start of its id is enough
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
-    /// At most this many
+    /// Show at most this many
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -205,29 +208,29 @@ pub(crate) struct CheckpointsArgs {
 /// Options of `restore`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Files that you made stay, and so do files that another dialog changed last, unless --exact.\nIgnored files are never touched.\n\nExamples:\n  retake restore 1a2b3c4d\n  retake restore 1a2b3c4d src/ --dry-run\n  retake restore 1a2b3c4d --dialog d1\n  retake restore --before-message 3\n  retake restore --before-message 3 --both"
+    after_help = "Files that you created stay, and so do files that another dialog changed last, unless --exact is\ngiven. Ignored files are never touched.\n\nExamples:\n  retake restore 1a2b3c4d\n  retake restore 1a2b3c4d src/ --dry-run\n  retake restore 1a2b3c4d --dialog d1\n  retake restore --before-message 3\n  retake restore --before-message 3 --both"
 )]
 pub(crate) struct RestoreArgs {
-    /// The checkpoint; the first digits of its id are enough (see `retake checkpoints`)
+    /// Checkpoint to restore; the first digits of its id are enough
     #[arg(value_name = "CHECKPOINT", required_unless_present_any = ["before_message", "into"])]
     pub(crate) checkpoint: Option<OsString>,
-    /// Only these files and folders [default: everything]
+    /// Restore only these files and folders [default: everything]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Restore to before this message, counted from 1: it and all later answers are undone
+    /// Restore to before this message, counted from 1
     #[arg(long, value_name = "N")]
     pub(crate) before_message: Option<u64>,
-    /// The dialog of that message [default: the latest]; with CHECKPOINT: only the files that this
+    /// Dialog of that message [default: the latest]; with CHECKPOINT: restore only files that this
     /// dialog changed since
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
-    /// Also take away files that you made, and what other dialogs did
+    /// Also take back your own new files and what other dialogs did
     #[arg(long)]
     pub(crate) exact: bool,
     /// Also take back what git changed since
     #[arg(long)]
     pub(crate) across_git: bool,
-    /// Write the files into this new folder, and leave the project alone; works also if the project's
+    /// Write the files into this new folder instead of the project; works even if the project's
     /// folder is gone [default state: the last one on record]
     #[arg(long, value_name = "DIR")]
     #[arg(conflicts_with_all = ["before_message", "dialog", "exact", "across_git", "dry_run"])]
@@ -241,13 +244,13 @@ pub(crate) struct RestoreArgs {
 /// Options of `approve`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What is approved is not touched by `retake reset` and `retake reject` any more;\n`retake rollback` still takes it back."
+    after_help = "Approved work is not touched by `retake reset` and `retake reject`; `retake rollback` can still\ntake it back.\n\nExamples:\n  retake approve\n  retake approve --dialog d1 -m 'parser reviewed'"
 )]
 pub(crate) struct ApproveArgs {
-    /// What you say about it
+    /// Note to keep with the approval
     #[arg(short = 'm', long, value_name = "TEXT")]
     pub(crate) message: Option<String>,
-    /// The dialog [default: the one with work that waits for approval]
+    /// Use this dialog [default: the one with work that waits for approval]
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
 }
@@ -255,13 +258,13 @@ pub(crate) struct ApproveArgs {
 /// Options of `reset`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Your own edits and what other dialogs did stay, unless --exact.\n\nExamples:\n  retake reset --dry-run\n  retake reset --dialog d1"
+    after_help = "Your own edits and the work of other dialogs stay, unless --exact is given.\n\nExamples:\n  retake reset --dry-run\n  retake reset --dialog d1"
 )]
 pub(crate) struct ResetArgs {
-    /// The dialog [default: the one with work that waits for approval]
+    /// Use this dialog [default: the one with work that waits for approval]
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
-    /// Put all files into the approved state, whoever changed them
+    /// Restore all files to the approved state, no matter who changed them
     #[arg(long)]
     pub(crate) exact: bool,
     #[command(flatten)]
@@ -272,11 +275,12 @@ pub(crate) struct ResetArgs {
 
 /// Options of `session`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  retake session\n  retake session --dialog d1 --all")]
 pub(crate) struct SessionArgs {
-    /// The dialog [default: the one with work that waits for approval]
+    /// Use this dialog [default: the one with work that waits for approval]
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
-    /// List all its work sessions instead
+    /// List all work sessions of the dialog instead
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -284,14 +288,14 @@ pub(crate) struct SessionArgs {
 /// Options of `undo`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A step is an agent's turn (its work on one message of yours), or an operation of Retake,\nsuch as a restore. Your own edits are no steps, and stay. A redo is undone as it was redone. What git\ntook back, and what an earlier undo left, is passed over: the first for as long as it stays so, the\nother until its files change or you try it in another way.\n\nExamples:\n  retake undo\n  retake undo 3 --dry-run\n  retake undo --both"
+    after_help = "A step is an agent's turn (its work on one of your messages), or an operation of Retake, such as a\nrestore. Your own edits are not steps, and stay. A redo is undone as it was redone. Steps that git\ntook back are skipped while they stay so; steps that an earlier undo left are skipped until their\nfiles change or you try them in another way.\n\nExamples:\n  retake undo\n  retake undo 3 --dry-run\n  retake undo c12\n  retake undo --both"
 )]
 pub(crate) struct UndoArgs {
-    /// So many steps
-    #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) steps: u32,
-    /// List the steps that undo and redo go through, and do nothing
-    #[arg(long, conflicts_with = "steps")]
+    /// How many steps to undo [default: 1], or the changes to take back, for example c12
+    #[arg(value_name = "N|CHANGE")]
+    pub(crate) what: Vec<UndoTargetArg>,
+    /// List the steps that undo and redo go through, and change nothing
+    #[arg(long, conflicts_with = "what")]
     pub(crate) list: bool,
     #[command(flatten)]
     pub(crate) take_back: TakeBackArgs,
@@ -301,8 +305,36 @@ pub(crate) struct UndoArgs {
     pub(crate) apply: ApplyArgs,
 }
 
+/// What is undone: a number of steps, or a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UndoTargetArg {
+    /// The newest steps.
+    Steps(u32),
+    /// A change.
+    Change(ChangeId),
+}
+
+impl FromStr for UndoTargetArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_number = text.starts_with(|first: char| first.is_ascii_digit());
+        let target = if is_number {
+            text.parse().ok().filter(|steps| *steps > 0).map(Self::Steps)
+        } else {
+            text.parse().ok().map(Self::Change)
+        };
+        target.ok_or_else(|| {
+            "write a number of steps, or a change such as c12; \
+             `retake rollback --file PATH` takes back what agents did to a file"
+                .to_owned()
+        })
+    }
+}
+
 /// Options of `redo`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  retake redo\n  retake redo --dry-run --diff")]
 pub(crate) struct RedoArgs {
     #[command(flatten)]
     pub(crate) take_back: TakeBackArgs,
@@ -314,8 +346,9 @@ pub(crate) struct RedoArgs {
 
 /// Options of `ops`.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  retake ops -n 10")]
 pub(crate) struct OpsArgs {
-    /// At most this many
+    /// Show at most this many
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -323,10 +356,10 @@ pub(crate) struct OpsArgs {
 /// Options of `recover`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without an option it only shows what was interrupted, and exits with 3.\nEach file is either wholly as before or wholly as planned, and both versions are kept."
+    after_help = "Without an option, shows what was interrupted and exits with 3. Each file is either wholly as\nbefore or wholly as planned, and both versions are kept.\n\nExamples:\n  retake recover\n  retake recover --resume"
 )]
 pub(crate) struct RecoverArgs {
-    /// Write the rest of the files
+    /// Finish: write the remaining files
     #[arg(long, conflicts_with = "undo")]
     pub(crate) resume: bool,
     /// Take back what was written

@@ -4,14 +4,14 @@ use clap::Args;
 use retake_agents::AgentKind;
 
 const HELP: &str = "\
-Agents: claude-code, codex, gemini, opencode, copilot, cline, cursor (cursor is untested: it is
-made from Cursor's documentation). Without a name: every agent that is installed; --remove also
-covers those that were set up before.
+Agents: claude-code, codex, gemini, opencode, copilot, cline, cursor (untested: written from
+Cursor's documentation). Without a name: every installed agent; --remove also covers agents that
+were set up before.
 
 Everything else in their settings stays as it is, and --remove puts the files back. Codex runs
-hooks only after you approved them in it, with /hooks. What is written where: docs/agents.md.
+hooks only after you approve them there with /hooks. What is written where: docs/agents.md.
 
-Exits with 3 if a file was left as it is, or if a yes was missing.
+Exits with 3 if a file was left as it is, or if confirmation was needed.
 
 Examples:
   retake setup
@@ -27,16 +27,16 @@ Examples:
 #[command(after_help = HELP)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one switch of the command line")]
 pub(crate) struct SetupArgs {
-    /// The agents [default: every agent that is installed]
+    /// Agents to set up [default: every installed agent]
     #[arg(value_name = "AGENT")]
     pub(crate) agents: Vec<AgentKind>,
-    /// In this project instead of for all of yours
+    /// Set up for this project only, instead of for all of your projects
     #[arg(long)]
     pub(crate) here: bool,
-    /// Take the hooks out again
+    /// Remove the hooks
     #[arg(long)]
     pub(crate) remove: bool,
-    /// Show which agents are there, whether they are set up, and when they were last heard of
+    /// Show which agents are installed, whether they are set up, and when they last reported
     #[arg(long, conflicts_with_all = ["remove", "print", "yes"])]
     pub(crate) status: bool,
     /// Show what would be written, and write nothing
@@ -45,7 +45,7 @@ pub(crate) struct SetupArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
-    /// Whether hooks start the daemon if none runs: yes or no [default: as it is set, else yes]
+    /// Let hooks start the daemon if none runs: yes or no [default: as set before, else yes]
     #[arg(long, value_name = "CHOICE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "yes", conflicts_with_all = ["remove", "print", "status"])]
     pub(crate) daemon: Option<YesNo>,

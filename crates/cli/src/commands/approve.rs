@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::Approval;
-use retake_engine::model::DialogId;
 use retake_service::{documents, request};
 use serde_json::json;
 
 use crate::args::ApproveArgs;
 use crate::commands::dialog_choice::dialog_to_approve;
 use crate::context::{CommandContext, Exit};
-use crate::describe::{plural, short_id};
+use crate::describe::plural;
+use crate::escape::escape;
 use crate::output::TextStyle;
 
 pub(super) fn run(context: &CommandContext, options: &ApproveArgs) -> Result<Exit> {
@@ -20,7 +20,7 @@ pub(super) fn run(context: &CommandContext, options: &ApproveArgs) -> Result<Exi
         Some(_) => context.open_to_write()?,
         None => context.open_and_scan_without_warning()?.0,
     };
-    let Some(dialog) = dialog_to_approve(&project, options.dialog.as_deref())? else {
+    let Some(dialog) = dialog_to_approve(context, &project, options.dialog.as_deref())? else {
         return report_nothing_to_approve(context, options);
     };
     let message = options.message.clone();
@@ -30,7 +30,11 @@ pub(super) fn run(context: &CommandContext, options: &ApproveArgs) -> Result<Exi
         let message = options.message.as_deref();
         context.out.json(&documents::ApprovedDocument::new(&dialog, &approved, message))?;
     } else {
-        context.out.text(&describe_approved(context, &dialog, &approved))?;
+        context.out.text(&describe_approved(
+            context,
+            &escape(project.dialog_name(&dialog)?),
+            &approved,
+        ))?;
     }
     Ok(Exit::Done)
 }
@@ -43,20 +47,19 @@ fn report_nothing_to_approve(context: &CommandContext, options: &ApproveArgs) ->
             "commits": 0, "changes": 0, "shared": 0, "message": options.message,
         }))?;
     } else {
-        let why = "no dialog has work that waits for approval";
-        context.out.text(&format!("There is nothing to approve: {why}.\n"))?;
+        context.out.text("Nothing to approve: no dialog has work that waits for approval.\n")?;
     }
     Ok(Exit::Done)
 }
 
-fn describe_approved(context: &CommandContext, dialog: &DialogId, approved: &Approval) -> String {
-    let (session, dialog) = (approved.session.name(), short_id(&dialog.0));
+fn describe_approved(context: &CommandContext, dialog: &str, approved: &Approval) -> String {
+    let session = approved.session.name();
     let changes = plural(approved.changes, "change", "changes");
     let made = plural(approved.checkpoints, "checkpoint", "checkpoints");
     let commit = context.out.paint(&approved.commit.to_string()[..8], TextStyle::Mark);
     let next = &approved.new_session;
     let mut text = format!(
-        "Approved {session} of dialog {dialog}: {changes}, {made}, as {commit}.\n\
+        "Approved {session} of {dialog}: {changes}, {made}, as {commit}.\n\
          What comes next is in {next}; `retake reset` goes back to here.\n"
     );
     if approved.shared > 0 {

@@ -1,21 +1,18 @@
 //! `retake blame`: who wrote each line of a file.
 
 use anyhow::Result;
-use retake_engine::model::{Actor, ErrorCode, MAIN_AGENT, ProjectPath};
-use retake_engine::{
-    BlameBody, BlameLine, BlameSource, ChangeFilter, FileBlame, LineOrigin, Project,
-};
+use retake_engine::model::{Change, ErrorCode, ProjectPath};
+use retake_engine::{BlameBody, BlameLine, ChangeFilter, FileBlame, LineOrigin, Project};
 use retake_service::{Masking, documents};
 
 use crate::args::{self, LineRangeArg};
 use crate::commands::log::actor_style;
 use crate::context::{CommandContext, Exit};
-use crate::describe::{self, plural, short_id};
+use crate::describe::{DialogNames, dialog_names, plural};
 use crate::escape::{escape, escape_line};
 use crate::failure::ApiError;
+use crate::layout::{Column, TableCell, TextTable};
 use crate::output::TextStyle;
-use crate::table::{TableCell, TextTable};
-use crate::time::format_local;
 
 pub(super) fn run(context: &CommandContext, options: &args::BlameArgs) -> Result<Exit> {
     let (project, _) = context.open_and_scan()?;
@@ -36,7 +33,9 @@ pub(super) fn run(context: &CommandContext, options: &args::BlameArgs) -> Result
         let document = documents::BlameDocument::new(&blame, lines, Masking::Off);
         context.out.json(&documents::LocatePaths::located(document, project.root()))?;
     } else {
-        context.out.paged(blame_table(&blame, lines).render("", context.out.colour).as_bytes())?;
+        context.out.paged(
+            blame_table(context, &project, &blame, lines)?.render("", context.out).as_bytes(),
+        )?;
     }
     Ok(Exit::Done)
 }
@@ -50,8 +49,8 @@ fn untracked_failure(project: &Project, path: &ProjectPath, is_folder: bool) -> 
         let message = format!("{path} is not tracked");
         (message, "see `retake status --ignored` for what is not, and why".to_owned())
     } else {
-        let hint = format!("see what became of it with `retake log --file {path}`");
-        (format!("{path} is not there any more"), hint)
+        let hint = format!("see its changes with `retake log --file {path}`");
+        (format!("{path} no longer exists"), hint)
     };
     Ok(ApiError::new(ErrorCode::NotTracked, message, hint))
 }
@@ -88,12 +87,28 @@ fn select_lines<'a>(
     })
 }
 
-fn blame_table(blame: &FileBlame, lines: &[BlameLine]) -> TextTable {
-    let mut table = TextTable::default();
+fn blame_table(
+    context: &CommandContext,
+    project: &Project,
+    blame: &FileBlame,
+    lines: &[BlameLine],
+) -> Result<TextTable> {
+    let names = dialog_names(project)?;
+    let mut table = TextTable::new([
+        Column::WHOLE,
+        Column::TITLE,
+        Column::WHOLE.dropped(2),
+        Column::TITLE.dropped(1),
+        Column::WHOLE.dropped(3),
+        Column::CODE,
+    ]);
     let width = lines.last().map_or(0, |line| line.number.to_string().len());
     for line in lines {
         let blamed = line.origin.change().and_then(|id| blame.changes.get(&id));
-        let mut row = blamed.map_or_else(|| unattributed_cells(line.origin), attributed_cells);
+        let mut row = blamed.map_or_else(
+            || unattributed_cells(line.origin),
+            |blamed| attributed_cells(context, &names, &blamed.change),
+        );
         let text = escape_line(&line.text);
         let space = if text.is_empty() { "" } else { " " };
         row.push(TableCell::new(
@@ -102,7 +117,7 @@ fn blame_table(blame: &FileBlame, lines: &[BlameLine]) -> TextTable {
         ));
         table.row(row);
     }
-    table
+    Ok(table)
 }
 
 fn unattributed_cells(origin: LineOrigin) -> Vec<TableCell> {
@@ -122,31 +137,19 @@ fn unattributed_cells(origin: LineOrigin) -> Vec<TableCell> {
     ]
 }
 
-fn attributed_cells(blamed: &BlameSource) -> Vec<TableCell> {
-    let change = &blamed.change;
+fn attributed_cells(
+    context: &CommandContext,
+    names: &DialogNames,
+    change: &Change,
+) -> Vec<TableCell> {
     // Before the first message there is no turn to speak of.
     let turn = change.turn.filter(|turn| *turn > 0);
     let turn = turn.map_or_else(String::new, |turn| format!("turn {turn}"));
     vec![
         TableCell::new(change.id.to_string(), TextStyle::Mark),
-        TableCell::new(describe_blamed(blamed), actor_style(change.actor)),
+        TableCell::new(names.actor(change), actor_style(change.actor)),
         TableCell::new(turn, TextStyle::Dim),
         TableCell::new(change.tool.as_deref().map_or_else(String::new, escape), TextStyle::Plain),
-        TableCell::new(format_local(change.at), TextStyle::Dim),
+        TableCell::new(context.times.show(change.at), TextStyle::Dim),
     ]
-}
-
-/// `claude-code/d1`; with the agent's name if it is not the main one.
-fn describe_blamed(blamed: &BlameSource) -> String {
-    let change = &blamed.change;
-    let (Actor::Agent, Some(dialog), Some(agent)) = (change.actor, &change.dialog, &change.agent)
-    else {
-        return describe::describe_actor(change);
-    };
-    let kind = change.kind.as_deref().map_or_else(|| "agent".to_owned(), short_id);
-    let mut who = format!("{kind}/{}", short_id(&dialog.0));
-    if agent.0 != MAIN_AGENT {
-        who = format!("{who}/{}", short_id(&agent.0));
-    }
-    who
 }

@@ -9,12 +9,12 @@ use anyhow::Result;
 use retake_engine::model::{Actor, DialogId, ErrorCode};
 use retake_engine::{ChangeFilter, Dialog, Project};
 
-use crate::context::resolve_dialog;
+use crate::context::{CommandContext, resolve_dialog};
 use crate::escape::escape;
-use crate::failure::ApiError;
-use crate::output::{TextStyle, ask_text, is_interactive};
-use crate::table::{TableCell, TextTable};
-use crate::time::format_local;
+use crate::failure::{ApiError, declined_failure};
+use crate::layout::{Column, TableCell, TextTable};
+use crate::output::{Output, TextStyle, is_interactive, print_to_person};
+use crate::question::ask_number;
 
 /// Maximum dialogs listed.
 const MAX_LISTED_DIALOGS: usize = 9;
@@ -22,6 +22,7 @@ const MAX_LISTED_DIALOGS: usize = 9;
 /// The dialog that a person named or chose, else the only one with work that waits; none if no
 /// dialog has any.
 pub(super) fn dialog_to_approve(
+    context: &CommandContext,
     project: &Project,
     named: Option<&str>,
 ) -> Result<Option<DialogId>> {
@@ -33,7 +34,7 @@ pub(super) fn dialog_to_approve(
     match project.dialogs_to_approve()?.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(one.id.clone())),
-        several => choose_dialog(several).map(Some),
+        several => choose_dialog(context, several).map(Some),
     }
 }
 
@@ -53,8 +54,8 @@ pub(super) fn latest_dialog_with_changes(project: &Project) -> Result<DialogId> 
     Ok(project.latest_dialog()?.id)
 }
 
-fn choose_dialog(dialogs: &[Dialog]) -> Result<DialogId> {
-    let mut rows = dialog_table(dialogs).render("  ", false);
+fn choose_dialog(context: &CommandContext, dialogs: &[Dialog]) -> Result<DialogId> {
+    let mut rows = dialog_table(context, dialogs).render("  ", Output::stderr());
     if let Some(more) = dialogs.len().checked_sub(MAX_LISTED_DIALOGS + 1) {
         let _ = writeln!(rows, "  and {} more", more + 1);
     }
@@ -64,30 +65,23 @@ fn choose_dialog(dialogs: &[Dialog]) -> Result<DialogId> {
         return Err(ApiError::new(ErrorCode::NeedsDialog, head.trim_end(), way_out).into());
     }
     let most = dialogs.len().min(MAX_LISTED_DIALOGS);
-    let answer = ask_text(&format!("{head}Which one? [1-{most}] "))?;
-    let number: Option<usize> = answer.parse().ok().filter(|number| (1..=most).contains(number));
-    match number {
+    print_to_person(&head);
+    match ask_number("Which one?", most)? {
         Some(number) => Ok(dialogs[number - 1].id.clone()),
-        None => Err(ApiError::new(ErrorCode::Declined, "nothing was done", way_out).into()),
+        None => Err(declined_failure("nothing was changed").into()),
     }
 }
 
-fn dialog_table(dialogs: &[Dialog]) -> TextTable {
-    let mut table = TextTable::default();
+fn dialog_table(context: &CommandContext, dialogs: &[Dialog]) -> TextTable {
+    let mut table =
+        TextTable::new([Column::WHOLE, Column::WHOLE, Column::WHOLE.dropped(1), Column::TITLE]);
     for (number, dialog) in (1..).zip(dialogs.iter().take(MAX_LISTED_DIALOGS)) {
         let title = dialog.title.as_deref().unwrap_or_default();
         table.row([
             TableCell::new(format!("{number}"), TextStyle::Plain),
-            TableCell::new(escape(&dialog.id.0), TextStyle::Plain),
-            TableCell::new(
-                dialog.kind.as_deref().map(escape).unwrap_or_default(),
-                TextStyle::Plain,
-            ),
-            TableCell::new(
-                format!("last active {}", format_local(dialog.last_at)),
-                TextStyle::Plain,
-            ),
-            TableCell::new(escape(title), TextStyle::Plain),
+            TableCell::new(escape(&dialog.name), TextStyle::Mark),
+            TableCell::new(context.times.show(dialog.last_at), TextStyle::Dim),
+            TableCell::new(format!("“{}”", escape(title)), TextStyle::Plain),
         ]);
     }
     table

@@ -1,17 +1,17 @@
 //! `retake dialogs`: the conversations with agents, their turns and calls.
 
 use anyhow::Result;
+use retake_engine::model::MAIN_AGENT;
 use retake_engine::{CallPage, Dialog, DialogAgent, Project};
 use retake_service::Masking;
 use retake_service::documents::{CallDocument, CallList, DialogList, TurnList};
 
 use crate::args::DialogsArgs;
-use crate::commands::message::first_words;
 use crate::context::{CommandContext, Exit, resolve_dialog};
+use crate::describe::{first_line, format_count};
 use crate::escape::escape;
+use crate::layout::{Column, TableCell, TextTable};
 use crate::output::TextStyle;
-use crate::table::{TableCell, TextTable};
-use crate::time::format_local;
 
 /// Maximum turns or calls of a list.
 const MAX_ROWS: usize = 10_000;
@@ -30,11 +30,9 @@ pub(super) fn run(context: &CommandContext, options: &DialogsArgs) -> Result<Exi
     }
     let dialogs = project.dialogs()?;
     if dialogs.is_empty() {
-        context
-            .out
-            .text("No agent has told Retake of a dialog yet (see `retake event --help`).\n")?;
+        context.out.text("No agent has worked in this project yet.\n")?;
     } else {
-        context.out.paged(table(&dialogs).render("", context.out.colour).as_bytes())?;
+        context.out.paged(table(context, &dialogs).render("", context.out).as_bytes())?;
     }
     Ok(Exit::Done)
 }
@@ -46,9 +44,19 @@ fn list_turns(context: &CommandContext, project: &Project, dialog: &str) -> Resu
         context.out.json(&TurnList::read(project, &dialog, None, MAX_ROWS, Masking::Off)?)?;
         return Ok(Exit::Done);
     }
-    let mut table = head(["TURN", "BEGAN", "CALLS", "CHANGES", "ADDED", "REMOVED", "", "MESSAGE"]);
+    let mut table = TextTable::new([
+        Column::WHOLE,
+        Column::WHOLE,
+        Column::WHOLE.dropped(1),
+        Column::WHOLE.dropped(2),
+        Column::WHOLE.dropped(3),
+        Column::WHOLE.dropped(3),
+        Column::WHOLE.dropped(4),
+        Column::TITLE.at_least(28),
+    ])
+    .with_head(["TURN", "BEGAN", "CALLS", "CHANGES", "ADDED", "REMOVED", "", "MESSAGE"]);
     for turn in project.turns(&dialog, None, MAX_ROWS)? {
-        let message = turn.message.as_ref().map(|message| first_words(&message.text));
+        let message = turn.message.as_ref().map(|message| first_line(&message.text));
         let state = match (turn.is_open, turn.is_undone()) {
             (true, _) => "working",
             (false, true) => "undone",
@@ -56,16 +64,16 @@ fn list_turns(context: &CommandContext, project: &Project, dialog: &str) -> Resu
         };
         table.row([
             TableCell::right(turn.number.to_string(), TextStyle::Mark),
-            TableCell::new(turn.began_at.map_or("-".to_owned(), format_local), TextStyle::Dim),
+            TableCell::new(context.times.show_optional(turn.began_at), TextStyle::Dim),
             TableCell::right(turn.calls.to_string(), TextStyle::Plain),
             TableCell::right(turn.totals.changes.to_string(), TextStyle::Plain),
-            TableCell::right(format!("+{}", turn.totals.added), TextStyle::Good),
-            TableCell::right(format!("-{}", turn.totals.removed), TextStyle::Bad),
+            TableCell::right(format!("+{}", format_count(turn.totals.added)), TextStyle::Good),
+            TableCell::right(format!("-{}", format_count(turn.totals.removed)), TextStyle::Bad),
             TableCell::new(state, TextStyle::Dim),
             TableCell::new(escape(message.unwrap_or_default()), TextStyle::Plain),
         ]);
     }
-    context.out.paged(table.render("", context.out.colour).as_bytes())?;
+    context.out.paged(table.render("", context.out).as_bytes())?;
     Ok(Exit::Done)
 }
 
@@ -76,15 +84,25 @@ fn list_calls(context: &CommandContext, project: &Project, dialog: &str) -> Resu
         context.out.json(&CallList::read(project, &id, &page, Masking::Off)?)?;
         return Ok(Exit::Done);
     }
-    let mut table =
-        head(["TURN", "BEGAN", "AGENT", "CALL", "TOOL", "MODEL", "RESULT", "CHANGES", "COMMAND"]);
+    let mut table = TextTable::new([
+        Column::WHOLE,
+        Column::WHOLE.dropped(4),
+        Column::TITLE.dropped(3),
+        Column::TITLE.dropped(2),
+        Column::TITLE,
+        Column::TITLE.dropped(1),
+        Column::WHOLE,
+        Column::WHOLE,
+        Column::TITLE.at_least(28),
+    ])
+    .with_head(["TURN", "BEGAN", "AGENT", "CALL", "TOOL", "MODEL", "RESULT", "CHANGES", "COMMAND"]);
     for record in project.call_records(&id, &page)? {
         let call = CallDocument::new(&record, Masking::Off);
-        let command = call.command.as_deref().map(first_words).unwrap_or_default();
+        let command = call.command.as_deref().map(first_line).unwrap_or_default();
         let result = serde_json::to_value(call.result)?;
         table.row([
             TableCell::right(call.turn.to_string(), TextStyle::Mark),
-            TableCell::new(format_local(record.begin_at), TextStyle::Dim),
+            TableCell::new(context.times.show(record.begin_at), TextStyle::Dim),
             TableCell::new(escape(&call.agent), TextStyle::Plain),
             TableCell::new(escape(&call.call), TextStyle::Plain),
             TableCell::new(escape(&call.tool), TextStyle::Plain),
@@ -94,45 +112,38 @@ fn list_calls(context: &CommandContext, project: &Project, dialog: &str) -> Resu
             TableCell::new(escape(&command), TextStyle::Dim),
         ]);
     }
-    context.out.paged(table.render("", context.out.colour).as_bytes())?;
+    context.out.paged(table.render("", context.out).as_bytes())?;
     Ok(Exit::Done)
 }
 
-/// A table with these column names.
-fn head<const N: usize>(names: [&str; N]) -> TextTable {
-    let mut table = TextTable::default();
-    table.row(names.map(|name| TableCell::new(name, TextStyle::Bold)));
-    table
-}
-
-fn table(dialogs: &[(Dialog, Vec<DialogAgent>)]) -> TextTable {
-    let mut table = TextTable::default();
-    let head = |text: &str| TableCell::new(text, TextStyle::Bold);
-    table.row([
-        head("DIALOG"),
-        head("KIND"),
-        TableCell::right("TURNS", TextStyle::Bold),
-        head("STARTED"),
-        head("LAST ACTIVITY"),
-        head("STATE"),
-        head("AGENTS"),
-        head("TITLE"),
-    ]);
+fn table(context: &CommandContext, dialogs: &[(Dialog, Vec<DialogAgent>)]) -> TextTable {
+    let mut table = TextTable::new([
+        Column::WHOLE,
+        Column::TITLE.at_least(28),
+        Column::WHOLE,
+        Column::WHOLE,
+        Column::WHOLE.dropped(3),
+        Column::TITLE.dropped(2),
+        Column::WHOLE.dropped(1),
+    ])
+    .with_head(["DIALOG", "TITLE", "TURNS", "LAST ACTIVE", "STATE", "AGENTS", "ID"]);
     for (dialog, agents) in dialogs {
-        let names: Vec<_> = agents.iter().map(|agent| escape(&agent.id.0)).collect();
-        let word = |text: &Option<String>| text.as_deref().map_or("-".to_owned(), escape);
+        let subagents = agents.iter().filter(|agent| agent.id.0 != MAIN_AGENT);
+        let names: Vec<_> = subagents.map(|agent| escape(&agent.id.0)).collect();
+        let kind = dialog.kind.as_deref().map_or("-".to_owned(), escape);
+        let agents = [&[kind][..], &names].concat().join(", ");
+        let id = if dialog.name == dialog.id.0 { String::new() } else { escape(&dialog.id.0) };
         table.row([
-            TableCell::new(escape(&dialog.id.0), TextStyle::Mark),
-            TableCell::new(word(&dialog.kind), TextStyle::Plain),
-            TableCell::right(dialog.turns.to_string(), TextStyle::Plain),
-            TableCell::new(format_local(dialog.started_at), TextStyle::Dim),
-            TableCell::new(format_local(dialog.last_at), TextStyle::Dim),
-            TableCell::new(dialog_state(dialog), TextStyle::Plain),
-            TableCell::new(names.join(", "), TextStyle::Plain),
+            TableCell::new(escape(&dialog.name), TextStyle::Mark),
             TableCell::new(
-                dialog.title.as_deref().map_or_else(String::new, escape),
+                dialog.title.as_deref().map(escape).unwrap_or_default(),
                 TextStyle::Plain,
             ),
+            TableCell::right(format_count(dialog.turns), TextStyle::Plain),
+            TableCell::new(context.times.show(dialog.last_at), TextStyle::Dim),
+            TableCell::new(dialog_state(dialog), TextStyle::Plain),
+            TableCell::new(agents, TextStyle::Plain),
+            TableCell::new(id, TextStyle::Dim),
         ]);
     }
     table

@@ -1,40 +1,48 @@
 //! `retake diff`: differences in git's format.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use anyhow::Result;
-use retake_engine::model::{Actor, Change, ChangeStatus};
+use retake_engine::model::{Actor, Change, ChangeId, ChangeStatus};
 use retake_engine::{ChangeFilter, DiffBody, FileDiff, Project};
 use retake_service::Masking;
 use retake_service::documents::{DiffForm, DiffRenderer};
 use retake_service::patch::count_lines;
+use unicode_width::UnicodeWidthStr as _;
 
-use crate::args::DiffArgs;
+use crate::args::{ChangeOrPathArg, DiffArgs};
+use crate::commands::scope::{changes_at, exit_with_usage};
 use crate::commands::show::find_change;
 use crate::context::{CommandContext, Exit};
-use crate::describe::{display_path, plural};
-use crate::output::{TextStyle, print_message};
+use crate::describe::{display_path, format_count, plural};
+use crate::layout::{Column, TableCell, TextTable};
+use crate::output::{Output, TextStyle, print_message};
 use crate::patch::{DiffPrinter, DiffStyle};
-use crate::table::{TableCell, TextTable};
 
-/// Maximum width of a bar of `--stat`.
+/// Maximum width of a bar of `--stat`, and minimum width where paths are long.
 const MAX_BAR_WIDTH: u64 = 40;
+const MIN_BAR_WIDTH: u64 = 10;
+/// Columns between a path and its bar: the counts of lines, such as `+1,234  -1,234`.
+const STAT_COUNTS_WIDTH: usize = 18;
 
 pub(super) fn run(context: &CommandContext, options: &DiffArgs) -> Result<Exit> {
-    let diffs;
-    let project;
-    if let Some(id) = options.change {
-        project = context.open()?;
-        diffs = vec![project.diff(&find_change(&project, id)?)?];
+    let DiffScope { changes, paths } = DiffScope::of(options);
+    let (project, diffs) = if changes.is_empty() {
+        let project = context.open_and_scan()?.0;
+        let selected = selected_changes(context, &project, options, &paths)?;
+        let diffs = project.net_diff(&selected)?;
+        (project, diffs)
     } else {
-        project = context.open_and_scan()?.0;
-        diffs = project.net_diff(&selected_changes(context, &project, options)?)?;
-    }
+        let project = context.open()?;
+        let diffs = diff_of_changes(&project, &changes)?;
+        (project, diffs)
+    };
     if context.json {
         let mut differ = DiffRenderer::new(&project, DiffForm::Unified, Masking::Off);
         context.out.json(&differ.render_files(&diffs)?)?;
     } else if options.stat {
-        context.out.paged(render_stat(&diffs, context.out.colour).as_bytes())?;
+        context.out.paged(render_stat(&diffs, context.out).as_bytes())?;
     } else {
         // Colour means that a person reads it, on a terminal or not.
         let colour = context.out.colour;
@@ -52,12 +60,53 @@ pub(super) fn run(context: &CommandContext, options: &DiffArgs) -> Result<Exit> 
     Ok(Exit::Done)
 }
 
+/// What a difference is of: changes, or places.
+struct DiffScope {
+    changes: Vec<ChangeId>,
+    paths: Vec<PathBuf>,
+}
+
+impl DiffScope {
+    fn of(options: &DiffArgs) -> Self {
+        let (mut changes, mut paths) = (Vec::new(), Vec::new());
+        for word in &options.what {
+            match word {
+                ChangeOrPathArg::Change(id) => changes.push(*id),
+                ChangeOrPathArg::Path(path) => paths.push(path.clone()),
+            }
+        }
+        let filter = &options.filter;
+        let is_filtered = !filter.dialog.is_empty()
+            || !filter.agent.is_empty()
+            || filter.file.is_some()
+            || filter.since.is_some()
+            || options.all;
+        if !changes.is_empty() && (is_filtered || !paths.is_empty()) {
+            exit_with_usage("name changes, or choose them by path and option, not both");
+        }
+        Self { changes, paths }
+    }
+}
+
+fn diff_of_changes(project: &Project, ids: &[ChangeId]) -> Result<Vec<FileDiff>> {
+    let mut changes = Vec::new();
+    for id in ids {
+        changes.push(find_change(project, *id)?);
+    }
+    changes.sort_by_key(|change| change.id);
+    match changes.as_slice() {
+        [one] => Ok(vec![project.diff(one)?]),
+        several => Ok(project.net_diff(several)?),
+    }
+}
+
 /// Selects unreviewed changes of agents, narrowed by the filter: a person's lines are in no
 /// difference, and a reverse patch takes away only an agent's.
 fn selected_changes(
     context: &CommandContext,
     project: &Project,
     options: &DiffArgs,
+    paths: &[PathBuf],
 ) -> Result<Vec<Change>> {
     let filter = context.resolve_filter(project, &options.filter)?;
     let mut filter = ChangeFilter { oldest_first: true, ..filter };
@@ -65,8 +114,29 @@ fn selected_changes(
         filter.actors = vec![Actor::Agent];
         filter.statuses = vec![ChangeStatus::Pending];
     }
-    let changes = project.changes(&filter)?;
-    if options.all { Ok(changes) } else { without_taken_back(context, project, changes) }
+    let changes = changes_at(context, project, &filter, paths)?;
+    if options.all {
+        return Ok(changes);
+    }
+    let is_narrow = !paths.is_empty() || options.filter.file.is_some();
+    if is_narrow && (context.out.terminal || context.out.colour) && !context.json {
+        let own = ChangeFilter {
+            actors: vec![Actor::User, Actor::Unknown],
+            statuses: Vec::new(),
+            ..filter
+        };
+        note_own_changes(changes.len(), changes_at(context, project, &own, paths)?.len());
+    }
+    without_taken_back(context, project, changes)
+}
+
+/// Notes that changes of the person are not shown.
+fn note_own_changes(by_agents: usize, by_you: usize) {
+    if by_you > 0 {
+        let all = by_agents + by_you;
+        let text = format!("{by_agents} of {all} changes, by agents; {by_you} by you (--all)");
+        print_message("note", TextStyle::Mark, &text);
+    }
 }
 
 /// Leaves out what git took back: it is not in the files.
@@ -91,44 +161,73 @@ fn without_taken_back(
     Ok(stays)
 }
 
-fn render_stat(diffs: &[FileDiff], colour: bool) -> String {
-    let counts = |diff: &FileDiff| match &diff.body {
-        DiffBody::Lines(lines) => Some(count_lines(lines)),
-        DiffBody::Binary | DiffBody::TooLarge | DiffBody::NotCaptured => None,
-    };
-    let most = diffs.iter().filter_map(counts).map(|(added, removed)| added + removed).max();
-    let most = most.unwrap_or(0).max(MAX_BAR_WIDTH);
-    let bar = |sign: &str, count: u64| {
-        let width = (count * MAX_BAR_WIDTH).div_ceil(most);
-        sign.repeat(width as usize)
-    };
-    let mut table = TextTable::default();
-    let (mut all_added, mut all_removed) = (0, 0);
-    for diff in diffs {
+/// A line of `--stat`.
+struct StatLine<'a> {
+    diff: &'a FileDiff,
+    path: String,
+    /// Lines added and removed; none where lines are not compared.
+    counts: Option<(u64, u64)>,
+}
+
+impl<'a> StatLine<'a> {
+    fn new(diff: &'a FileDiff) -> Self {
         let path = if diff.old_path == diff.path {
             display_path(&diff.path)
         } else {
             format!("{} → {}", display_path(&diff.old_path), display_path(&diff.path))
         };
-        let path = TableCell::new(path, TextStyle::Plain);
-        let Some((added, removed)) = counts(diff) else {
-            let what = match diff.body {
+        let counts = match &diff.body {
+            DiffBody::Lines(lines) => Some(count_lines(lines)),
+            DiffBody::Binary | DiffBody::TooLarge | DiffBody::NotCaptured => None,
+        };
+        Self { diff, path, counts }
+    }
+
+    /// Lines added and removed together.
+    fn total(&self) -> u64 {
+        self.counts.map_or(0, |(added, removed)| added + removed)
+    }
+
+    fn render(&self, bar: impl Fn(&str, u64) -> String) -> Vec<TableCell> {
+        let path = TableCell::new(self.path.clone(), TextStyle::Plain);
+        let Some((added, removed)) = self.counts else {
+            let what = match self.diff.body {
                 DiffBody::TooLarge => "too large to show",
                 DiffBody::NotCaptured => "not captured",
                 DiffBody::Binary | DiffBody::Lines(_) => "binary",
             };
-            table.row([path, TableCell::new(what, TextStyle::Dim)]);
-            continue;
+            return vec![path, TableCell::new(what, TextStyle::Dim)];
         };
-        all_added += added;
-        all_removed += removed;
-        table.row([
+        vec![
             path,
-            TableCell::right(format!("+{added}"), TextStyle::Good),
-            TableCell::right(format!("-{removed}"), TextStyle::Bad),
+            TableCell::right(format!("+{}", format_count(added)), TextStyle::Good),
+            TableCell::right(format!("-{}", format_count(removed)), TextStyle::Bad),
             TableCell::new(bar("+", added) + &bar("-", removed), TextStyle::Dim),
-        ]);
+        ]
     }
+}
+
+fn render_stat(diffs: &[FileDiff], out: Output) -> String {
+    let lines: Vec<_> = diffs.iter().map(StatLine::new).collect();
+    let width = bar_width(&lines, out);
+    let most = lines.iter().map(StatLine::total).max().unwrap_or(0).max(width);
+    let bar = |sign: &str, count: u64| sign.repeat((count * width).div_ceil(most) as usize);
+    let mut table =
+        TextTable::new([Column::PATH, Column::WHOLE, Column::WHOLE, Column::WHOLE.dropped(1)]);
+    for line in &lines {
+        table.row(line.render(bar));
+    }
+    let counts = lines.iter().filter_map(|line| line.counts);
+    let (added, removed) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let files = plural(diffs.len() as u64, "file", "files");
-    table.render("", colour) + &format!("{files} changed, +{all_added} -{all_removed}\n")
+    table.render("", out)
+        + &format!("{files} changed, +{} -{}\n", format_count(added), format_count(removed))
+}
+
+/// The columns of the longest bar: those that paths leave, within limits.
+fn bar_width(lines: &[StatLine<'_>], out: Output) -> u64 {
+    let Some(width) = out.width else { return MAX_BAR_WIDTH };
+    let longest = lines.iter().map(|line| line.path.width()).max().unwrap_or(0);
+    let room = width.saturating_sub(longest + STAT_COUNTS_WIDTH) as u64;
+    room.clamp(MIN_BAR_WIDTH, MAX_BAR_WIDTH)
 }

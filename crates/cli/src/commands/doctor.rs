@@ -8,9 +8,9 @@ use crate::args::DoctorArgs;
 use crate::context::{CommandContext, Exit};
 use crate::describe::plural;
 use crate::escape::escape;
+use crate::layout::{TableCell, TextTable};
 use crate::output::TextStyle;
 use crate::progress::DelayedProgressBar;
-use crate::table::{TableCell, TextTable};
 
 pub(super) fn run(context: &CommandContext, options: &DoctorArgs) -> Result<Exit> {
     if options.salvage {
@@ -76,5 +76,5 @@ fn render_report(context: &CommandContext, checks: &[DoctorCheck]) -> String {
             context.out.paint("Healthy: everything recorded can be restored.", TextStyle::Good)
         }
     };
-    format!("{}\n{verdict}\n", table.render("", context.out.colour))
+    format!("{}\n{verdict}\n", table.render("", context.out))
 }

@@ -9,7 +9,6 @@ use retake_service::documents::ExportedSnapshots;
 use crate::args::ExportArgs;
 use crate::context::{CommandContext, Exit, resolve_dialog};
 use crate::describe::plural;
-use crate::escape::escape;
 use crate::progress::DelayedProgressBar;
 
 pub(super) fn run(context: &CommandContext, options: &ExportArgs) -> Result<Exit> {
@@ -31,7 +30,7 @@ pub(super) fn run(context: &CommandContext, options: &ExportArgs) -> Result<Exit
         "Wrote {} of {} to {}\n",
         plural(done.changes, "change", "changes"),
         plural(done.dialogs, "dialog", "dialogs"),
-        escape(folder.as_os_str().as_encoded_bytes()),
+        context.display_folder(&folder.canonicalize().unwrap_or(folder)),
     );
     if done.masked > 0 {
         let contents = plural(done.masked, "content", "contents");

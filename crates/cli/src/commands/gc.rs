@@ -14,10 +14,9 @@ use crate::args::GcArgs;
 use crate::context::{CommandContext, Exit};
 use crate::describe::{format_size, plural};
 use crate::escape::escape;
+use crate::layout::{Column, TableCell, TextTable};
 use crate::output::TextStyle;
 use crate::progress::DelayedProgressBar;
-use crate::table::{TableCell, TextTable};
-use crate::time::format_local;
 
 pub(super) fn run(context: &CommandContext, options: &GcArgs) -> Result<Exit> {
     let project = context.open()?;
@@ -64,7 +63,7 @@ fn render_report(
         let number = |bytes: u64| TableCell::right(format_size(bytes), TextStyle::Plain);
         table.row([TableCell::new(name, TextStyle::Dim), number(before), number(after)]);
     }
-    text.push_str(&table.render("  ", context.out.colour));
+    text.push_str(&table.render("  ", context.out));
     if !done.complete {
         text.push_str("\nNot all was done, because agents were busy; run it again later.\n");
     }
@@ -72,7 +71,7 @@ fn render_report(
     let later: Vec<_> = forecast.dialogs.iter().filter(|dialog| dialog.from > now).collect();
     if !later.is_empty() {
         text.push_str("\nLater:\n");
-        text.push_str(&dialog_table(&later, now).render("  ", context.out.colour));
+        text.push_str(&dialog_table(context, &later, now).render("  ", context.out));
     }
     text
 }
@@ -133,7 +132,7 @@ fn render_forecast(
     }
     if !forecast.dialogs.is_empty() {
         let all: Vec<_> = forecast.dialogs.iter().collect();
-        let _ = write!(text, "\n{}", dialog_table(&all, now).render("  ", context.out.colour));
+        let _ = write!(text, "\n{}", dialog_table(context, &all, now).render("  ", context.out));
     }
     let _ = writeln!(
         text,
@@ -146,16 +145,22 @@ fn render_forecast(
     text
 }
 
-fn dialog_table(dialogs: &[&DialogForecast], now: Millis) -> TextTable {
-    let mut table = TextTable::default();
-    let head = |text: &str| TableCell::new(text, TextStyle::Bold);
-    table.row([head("DIALOG"), head("LAST ACTIVITY"), head("GOES"), head("WHY"), head("")]);
+fn dialog_table(context: &CommandContext, dialogs: &[&DialogForecast], now: Millis) -> TextTable {
+    let mut table = TextTable::new([
+        Column::WHOLE,
+        Column::WHOLE.dropped(1),
+        Column::WHOLE,
+        Column::WRAPPED,
+        Column::WHOLE,
+    ])
+    .with_head(["DIALOG", "LAST ACTIVE", "GOES", "WHY", ""]);
     for going in dialogs {
-        let when = if going.from <= now { "now".to_owned() } else { format_local(going.from) };
+        let when =
+            if going.from <= now { "now".to_owned() } else { context.times.show(going.from) };
         let note = if going.unapproved { "has unapproved work" } else { "" };
         table.row([
-            TableCell::new(escape(&going.dialog.id.0), TextStyle::Mark),
-            TableCell::new(format_local(going.dialog.last_at), TextStyle::Dim),
+            TableCell::new(escape(&going.dialog.name), TextStyle::Mark),
+            TableCell::new(context.times.show(going.dialog.last_at), TextStyle::Dim),
             TableCell::new(when, TextStyle::Plain),
             TableCell::new(reason_text(going.reason), TextStyle::Plain),
             TableCell::new(note, TextStyle::Warn),

@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::args::GitArgs;
 use crate::context::{CommandContext, Exit, resolve_dialog};
 use crate::escape::escape;
+use crate::layout::{TableCell, TextTable};
 use crate::output::TextStyle;
 use crate::progress::DelayedProgressBar;
-use crate::table::{TableCell, TextTable};
 
 pub(super) fn run(context: &CommandContext, options: &GitArgs) -> Result<Exit> {
     let project = context.open()?;
@@ -63,11 +63,11 @@ fn show_export(
             TableCell::new(oid.to_string(), TextStyle::Dim),
         ]);
     }
-    let of = dialog.map_or("no dialog".to_owned(), |id| format!("dialog {}", escape(id)));
-    let folder = escape(folder.as_os_str().as_encoded_bytes());
+    let of = dialog.map_or("no dialog".to_owned(), escape);
+    let folder = context.display_folder(folder);
     let text = format!(
         "Checkpoints of {of} in {folder}\n{}\nInspect them with `retake git -- log --graph --all`.\n",
-        table.render("  ", context.out.colour)
+        table.render("  ", context.out)
     );
     context.out.text(&text)?;
     Ok(Exit::Done)

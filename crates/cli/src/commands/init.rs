@@ -6,12 +6,12 @@ use serde_json::json;
 
 use crate::args::InitArgs;
 use crate::checkpoint_id;
+use crate::commands::recording::recording_line;
 use crate::context::{CommandContext, Exit};
 use crate::describe::{format_size, plural};
-use crate::escape::escape;
+use crate::layout::{TableCell, TextTable};
 use crate::output::TextStyle;
 use crate::progress::DelayedProgressBar;
-use crate::table::{TableCell, TextTable};
 
 pub(super) fn run(context: &CommandContext, options: &InitArgs) -> Result<Exit> {
     let folder = options.folder.as_deref().unwrap_or(context.start_folder());
@@ -55,7 +55,7 @@ fn render_report(
     status: &ProjectStatus,
 ) -> Result<String> {
     let scan = &done.looked;
-    let root = escape(done.project.root().as_os_str().as_encoded_bytes());
+    let root = context.display_folder(done.project.root());
     let head = if done.is_new { "Now tracking" } else { "Already tracking" };
     let mut text = format!("{} {}\n", context.out.paint(head, TextStyle::Bold), root);
     let mut table = TextTable::default();
@@ -63,12 +63,12 @@ fn render_report(
         table.row([TableCell::new(name, TextStyle::Dim), TableCell::new(value, TextStyle::Plain)]);
     };
     if let Some(from) = &done.moved_from {
-        fact("moved from", escape(from.as_os_str().as_encoded_bytes()));
+        fact("moved from", context.display_folder(from));
     }
     fact("tracked", plural(status.files, "file", "files"));
     if !scan.changes.is_empty() {
         let changes = plural(scan.changes.len() as u64, "change", "changes");
-        fact("caught up", format!("{changes} since the last look (see `retake log`)"));
+        fact("caught up", format!("{changes} since the last scan (see `retake log --all`)"));
     }
     if scan.ignored_count > 0 {
         let names = plural(scan.ignored_count, "file or folder", "files and folders");
@@ -93,8 +93,9 @@ fn render_report(
         let short = checkpoint_id::short_checkpoint_id(&done.project, &checkpoint.id)?;
         fact("checkpoint", format!("{short} (come back to it with `retake restore {short}`)"));
     }
-    let store = escape(done.project.folder().as_os_str().as_encoded_bytes());
+    let store = context.display_folder(done.project.folder());
     fact("record", format!("{store} ({})", format_size(status.store_bytes)));
-    text.push_str(&table.render("  ", context.out.colour));
+    text.push_str(&table.render("  ", context.out));
+    text.push_str(&recording_line(context, Some(&done.project))?);
     Ok(text)
 }

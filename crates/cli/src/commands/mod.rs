@@ -3,14 +3,18 @@
 mod accept;
 mod approve;
 mod blame;
+mod bug_report;
 mod catch_up;
 mod checkpoint;
 mod checkpoints;
 mod completions;
+mod config;
 mod context;
 mod daemon;
 mod demo;
+mod demo_pace;
 mod demo_project;
+mod demo_story;
 mod dialog_choice;
 mod dialogs;
 mod diff;
@@ -23,11 +27,13 @@ mod history;
 mod hook;
 mod init;
 mod log;
-pub(crate) mod message;
+mod man_pages;
 mod openapi;
 mod ops;
+mod overview;
 mod projects;
 mod purge;
+mod recording;
 mod recover;
 mod redo;
 mod reference;
@@ -45,15 +51,48 @@ mod status;
 mod undo;
 
 use anyhow::Result;
+use retake_engine::ProjectError;
 
 pub(crate) use daemon::{log_to_file, log_to_stderr};
 
 use crate::args::CliCommand;
+use crate::commands::recording::nothing_recorded_text;
 use crate::context::{CommandContext, Exit};
 
-/// Runs the command.
+/// Runs the command. In a folder of which nothing is on record, a command that looks says so, and
+/// that is no error for a person.
 pub(crate) fn run(context: &CommandContext, command: CliCommand) -> Result<Exit> {
     context.check_caller(&command)?;
+    let only_looks = looks(&command);
+    match dispatch(context, command) {
+        Err(error) if only_looks && !context.json && is_not_a_project(&error) => {
+            context.out.text(&nothing_recorded_text(context)?)?;
+            Ok(Exit::Done)
+        }
+        done => done,
+    }
+}
+
+fn is_not_a_project(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(ProjectError::NotAProject(_))))
+}
+
+/// Returns true for commands that list what is on record, of which there can be nothing.
+fn looks(command: &CliCommand) -> bool {
+    matches!(
+        command,
+        CliCommand::Status(_)
+            | CliCommand::Log(_)
+            | CliCommand::Diff(_)
+            | CliCommand::Session(_)
+            | CliCommand::Checkpoints(_)
+            | CliCommand::Dialogs(_)
+            | CliCommand::Ops(_)
+            | CliCommand::Context(_)
+    )
+}
+
+fn dispatch(context: &CommandContext, command: CliCommand) -> Result<Exit> {
     match command {
         CliCommand::Setup(options) => setup::run(context, &options),
         CliCommand::Init(options) => init::run(context, &options),
@@ -81,10 +120,13 @@ pub(crate) fn run(context: &CommandContext, command: CliCommand) -> Result<Exit>
         CliCommand::Context(options) => context::run(context, &options),
         CliCommand::Run(options) => run::run(context, &options),
         CliCommand::Hook(options) => Ok(hook::run(context, &options)),
+        CliCommand::Overview => overview::run(context),
         CliCommand::CatchUp => catch_up::run(context),
         CliCommand::Event(options) => event::run(context, options),
         CliCommand::Daemon(options) => daemon::run(context, &options),
+        CliCommand::Config(options) => config::run(context, &options),
         CliCommand::Doctor(options) => doctor::run(context, &options),
+        CliCommand::BugReport(options) => bug_report::run(context, &options),
         CliCommand::Git(options) => git::run(context, &options),
         CliCommand::Export(options) => export::run(context, &options),
         CliCommand::Gc(options) => gc::run(context, &options),
@@ -92,6 +134,7 @@ pub(crate) fn run(context: &CommandContext, command: CliCommand) -> Result<Exit>
         CliCommand::Demo(options) => demo::run(context, &options),
         CliCommand::Completions(options) => completions::run(context, &options),
         CliCommand::HelpMarkdown => reference::run(context),
+        CliCommand::ManPages(options) => man_pages::run(&options),
         CliCommand::Openapi => openapi::run(context),
     }
 }

@@ -9,9 +9,8 @@ use crate::args::OpsArgs;
 use crate::checkpoint_id::short_checkpoint_id;
 use crate::context::{CommandContext, Exit};
 use crate::escape::escape;
+use crate::layout::{Column, TableCell, TextTable};
 use crate::output::TextStyle;
-use crate::table::{TableCell, TextTable};
-use crate::time::format_local;
 
 pub(super) fn run(context: &CommandContext, options: &OpsArgs) -> Result<Exit> {
     let project = context.open()?;
@@ -22,20 +21,30 @@ pub(super) fn run(context: &CommandContext, options: &OpsArgs) -> Result<Exit> {
     } else if operations.is_empty() {
         context.out.text("Retake has not changed any file of this project.\n")?;
     } else {
-        let table = table(&project, &operations)?;
-        context.out.paged(table.render("", context.out.colour).as_bytes())?;
+        let table = table(context, &project, &operations)?;
+        context.out.paged(table.render("", context.out).as_bytes())?;
     }
     Ok(Exit::Done)
 }
 
-fn table(project: &Project, operations: &[Operation]) -> Result<TextTable> {
-    let mut table = TextTable::default();
+fn table(
+    context: &CommandContext,
+    project: &Project,
+    operations: &[Operation],
+) -> Result<TextTable> {
+    let mut table = TextTable::new([
+        Column::WHOLE,
+        Column::WHOLE,
+        Column::WHOLE,
+        Column::WHOLE.dropped(1),
+        Column::TITLE,
+    ])
+    .with_head(["OPERATION", "WHEN", "STATE", "SAFETY", "WHAT"]);
     for operation in operations {
         let (state, style) = operation_state(operation);
         table.row([
             TableCell::new(operation.id.to_string(), TextStyle::Mark),
-            TableCell::new(format_local(operation.at), TextStyle::Dim),
-            TableCell::new(operation.kind.as_str(), TextStyle::Plain),
+            TableCell::new(context.times.show(operation.at), TextStyle::Dim),
             TableCell::new(state, style),
             TableCell::new(short_checkpoint_id(project, &operation.safety)?, TextStyle::Dim),
             TableCell::new(escape(&operation.title), TextStyle::Plain),

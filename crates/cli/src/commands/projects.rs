@@ -1,5 +1,7 @@
 //! `retake projects`: all projects on record, and what of each asks for attention.
 
+use std::path::Path;
+
 use anyhow::Result;
 use retake_server::ProjectPool;
 use retake_service::documents::{AttentionCounts, AttentionProject};
@@ -7,9 +9,8 @@ use retake_service::documents::{AttentionCounts, AttentionProject};
 use crate::args::ProjectsArgs;
 use crate::context::{CommandContext, Exit};
 use crate::describe::{format_size, plural};
-use crate::escape::escape;
+use crate::layout::{Column, TableCell, TextTable};
 use crate::output::{TextStyle, print_message, warn};
-use crate::table::{TableCell, TextTable};
 use crate::time;
 
 pub(super) fn run(context: &CommandContext, options: &ProjectsArgs) -> Result<Exit> {
@@ -22,13 +23,17 @@ pub(super) fn run(context: &CommandContext, options: &ProjectsArgs) -> Result<Ex
         context.out.text("No project is on record yet.\n")?;
         return Ok(Exit::Done);
     }
-    let mut table = TextTable::default();
-    let head = |text: &str| TableCell::new(text, TextStyle::Bold);
-    table.row([head("PROJECT"), head("ATTENTION"), head("RECORD"), head("ID")]);
+    let mut table = TextTable::new([
+        Column::PATH,
+        Column::WRAPPED,
+        Column::WHOLE.dropped(2),
+        Column::WHOLE.dropped(1),
+    ])
+    .with_head(["PROJECT", "ATTENTION", "RECORD", "ID"]);
     for project in &found.projects {
-        table.row(row(project));
+        table.row(row(context, project));
     }
-    context.out.text(&table.render("", context.out.colour))?;
+    context.out.text(&table.render("", context.out))?;
     if found.more > 0 {
         let more = plural(found.more, "project is", "projects are");
         print_message("note", TextStyle::Mark, &format!("{more} not listed; see -n"));
@@ -41,13 +46,13 @@ pub(super) fn run(context: &CommandContext, options: &ProjectsArgs) -> Result<Ex
     Ok(Exit::Done)
 }
 
-fn row(project: &AttentionProject) -> [TableCell; 4] {
+fn row(context: &CommandContext, project: &AttentionProject) -> [TableCell; 4] {
     let (words, style) = describe(project);
     let size = project.attention.as_ref().map_or_else(String::new, |counts| {
         format!("{} of {}", format_size(counts.store_bytes), format_size(counts.budget_bytes))
     });
     [
-        TableCell::new(escape(&project.root), TextStyle::Plain),
+        TableCell::new(context.display_folder(Path::new(&project.root)), TextStyle::Plain),
         TableCell::new(words, style),
         TableCell::new(size, TextStyle::Dim),
         TableCell::new(project.id.clone(), TextStyle::Dim),
@@ -75,10 +80,10 @@ fn counted(counts: &AttentionCounts) -> Vec<String> {
     for (count, one, many) in [
         (counts.unreviewed_changes, "unreviewed change", "unreviewed changes"),
         (counts.open_calls, "open call", "open calls"),
-        (counts.stale_agents, "stale agent", "stale agents"),
+        (counts.stale_agents, "agent out of date", "agents out of date"),
         (counts.conflicts, "conflict", "conflicts"),
-        (counts.gaps, "gap", "gaps"),
-        (counts.spooled, "spooled event", "spooled events"),
+        (counts.gaps, "unprotected path", "unprotected paths"),
+        (counts.spooled, "waiting event", "waiting events"),
     ] {
         if count > 0 {
             words.push(plural(count, one, many));

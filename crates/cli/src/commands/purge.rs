@@ -9,12 +9,12 @@ use retake_service::documents::{PurgeDocument, PurgeForecast};
 use retake_service::request;
 
 use crate::args;
-use crate::confirm::confirm;
 use crate::context::{CommandContext, Exit};
 use crate::describe::{display_path, format_size, plural};
-use crate::failure::ApiError;
-use crate::output::{TextStyle, warn};
-use crate::table::{TableCell, TextTable};
+use crate::failure::{ApiError, declined_failure};
+use crate::layout::{Column, TableCell, TextTable};
+use crate::output::{TextStyle, is_interactive};
+use crate::question::confirm;
 
 /// Maximum paths listed.
 const MAX_LISTED_PATHS: usize = 50;
@@ -40,10 +40,7 @@ pub(super) fn run(context: &CommandContext, options: &args::PurgeArgs) -> Result
         if !context.json {
             context.out.text(&render_scope(context, "About to purge", &scope))?;
         }
-        if !confirm("These bytes cannot be restored afterwards. Purge them?")? {
-            warn("nothing was purged");
-            return Ok(Exit::Problem);
-        }
+        confirm_purge()?;
     }
     let seen = is_shown.then(|| scope.content_ids());
     let purge = context.run_request(&project, request::PurgeContent { target, seen })?;
@@ -54,6 +51,22 @@ pub(super) fn run(context: &CommandContext, options: &args::PurgeArgs) -> Result
     }
     let all = purge.is_complete && purge.quoted_by_checkpoints == 0 && purge.shared == 0;
     Ok(if all { Exit::Done } else { Exit::Partly })
+}
+
+/// Asks the person for a yes. Without a terminal it is an error: silence is no consent.
+fn confirm_purge() -> Result<()> {
+    if !is_interactive() {
+        return Err(ApiError::new(
+            ErrorCode::NeedsYes,
+            "this cannot be taken back, and there is no terminal to ask on",
+            "look at it with --dry-run, then pass --yes",
+        )
+        .into());
+    }
+    if confirm("These bytes cannot be restored afterwards. Purge them?", None)? {
+        return Ok(());
+    }
+    Err(declined_failure("nothing was purged").into())
 }
 
 fn resolve_target(
@@ -86,7 +99,7 @@ fn render_scope(context: &CommandContext, act: &str, scope: &PurgeScope) -> Stri
         format_size(bytes),
         plural(scope.changes, "change", "changes")
     );
-    let mut table = TextTable::default();
+    let mut table = TextTable::new([Column::PATH, Column::WRAPPED]);
     for path in scope.paths.iter().take(MAX_LISTED_PATHS) {
         let note = if scope.current.contains(path) {
             "the file itself stays; it is not captured until it changes"
@@ -98,7 +111,7 @@ fn render_scope(context: &CommandContext, act: &str, scope: &PurgeScope) -> Stri
             TableCell::new(note, TextStyle::Dim),
         ]);
     }
-    text.push_str(&table.render("  ", context.out.colour));
+    text.push_str(&table.render("  ", context.out));
     if scope.paths.len() > MAX_LISTED_PATHS {
         let _ = writeln!(text, "  … and {} more", scope.paths.len() - MAX_LISTED_PATHS);
     }
@@ -128,7 +141,7 @@ fn render_report(context: &CommandContext, purge: &PurgeReport) -> String {
     }
     if !purge.is_complete {
         caution(
-            "Old bytes may still be in the database's free space: somebody was reading, or the \
+            "Old bytes may still be in the database's free space: it was being read, or the \
              disk is full. Run it again, or `retake gc`."
                 .to_owned(),
         );

@@ -12,9 +12,9 @@ use crate::args::{ApplyArgs, RecoverArgs};
 use crate::context::{CommandContext, Exit};
 use crate::describe::display_path;
 use crate::escape::escape;
+use crate::layout::{Column, TableCell, TextTable, render_paragraph};
 use crate::outcome::{PlanOutcome, render_summary};
 use crate::output::TextStyle;
-use crate::table::{TableCell, TextTable};
 
 /// Ways to end an interrupted operation, in display order.
 const RECOVERY_OPTIONS: [(&str, &str); 2] = [
@@ -51,9 +51,8 @@ fn show_interrupted(
         context.out.text("No operation was interrupted; there is nothing to recover.\n")?;
         return Ok(exit);
     };
-    let mut text = headline(interrupted);
-    text.push('\n');
-    let mut table = TextTable::default();
+    let mut text = render_paragraph(&headline(interrupted), "", TextStyle::Plain, context.out);
+    let mut table = TextTable::new([Column::WHOLE, Column::PATH]);
     let mut rows = |word: &str, style, paths: &[ProjectPath]| {
         for path in paths {
             table.row([
@@ -64,7 +63,7 @@ fn show_interrupted(
     };
     rows("written", TextStyle::Good, &interrupted.written);
     rows("waits", TextStyle::Warn, &interrupted.missing);
-    text.push_str(&table.render("  ", context.out.colour));
+    text.push_str(&table.render("  ", context.out));
     text.push('\n');
     for (command, what) in RECOVERY_OPTIONS {
         let _ = writeln!(text, "`{command}` {what}.");

@@ -8,10 +8,17 @@ use anyhow::Result;
 use clap::{Arg, Command, CommandFactory as _};
 
 use crate::args::Cli;
+use crate::args::help::{
+    ENVIRONMENT, EXIT_CODES, GLOBAL_HEADING, GROUPS, global_options, option_name, plain,
+};
 use crate::context::{CommandContext, Exit};
 
-/// Help heading of the global options.
-const GLOBAL_HEADING: &str = "Global options";
+/// How else the program tells this.
+const INTRODUCTION: &str = "\
+`retake -h` is the short form of this page, `retake COMMAND -h` that of one command. The same text as
+man pages is in [docs/man](man); `retake completions --help` has the lines that make your shell
+complete commands, options, change ids, dialogs, checkpoints and agents.
+";
 
 pub(super) fn run(context: &CommandContext) -> Result<Exit> {
     context.out.text(&markdown())?;
@@ -25,18 +32,13 @@ fn markdown() -> String {
     text.push_str(
         "<!-- Made by `retake help-markdown`; change crates/cli/src/args.rs instead. -->\n\n",
     );
-    let _ = writeln!(text, "{}\n", styled(cli.get_about()));
-    for command in visible(&cli) {
-        let name = command.get_name();
-        let _ =
-            writeln!(text, "- [`retake {name}`](#retake-{name}): {}", styled(command.get_about()));
-    }
+    let _ = writeln!(text, "{}.\n", plain(cli.get_about()));
+    text.push_str(INTRODUCTION);
+    push_index(&cli, &mut text);
     text.push_str("\n## Global options\n\n");
-    options(
-        cli.get_arguments().filter(|arg| arg.get_help_heading() == Some(GLOBAL_HEADING)),
-        &mut text,
-    );
-    let _ = writeln!(text, "\n```text\n{}\n```", styled(cli.get_after_help()).trim_end());
+    options(global_options(&cli), &mut text);
+    let _ =
+        writeln!(text, "\n```text\nEnvironment:\n{ENVIRONMENT}\n\nExit codes:\n{EXIT_CODES}\n```");
     for command in visible(&cli) {
         section(command, &format!("## `retake {}`", command.get_name()), &mut text);
         for act in visible(command) {
@@ -47,12 +49,22 @@ fn markdown() -> String {
     text
 }
 
+fn push_index(cli: &Command, text: &mut String) {
+    for group in GROUPS {
+        let _ = writeln!(text, "\n**{}**\n", group.title);
+        for command in group.commands.iter().filter_map(|name| cli.find_subcommand(name)) {
+            let (name, about) = (command.get_name(), plain(command.get_about()));
+            let _ = writeln!(text, "- [`retake {name}`](#retake-{name}): {about}");
+        }
+    }
+}
+
 fn visible(cli: &Command) -> impl Iterator<Item = &Command> {
     cli.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help")
 }
 
 fn section(command: &Command, head: &str, text: &mut String) {
-    let _ = writeln!(text, "\n{head}\n\n{}.\n", styled(command.get_about()));
+    let _ = writeln!(text, "\n{head}\n\n{}.\n", plain(command.get_about()));
     let usage = command.clone().render_usage().to_string();
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).to_owned();
     let _ = writeln!(text, "```text\n{usage}\n```");
@@ -65,7 +77,7 @@ fn section(command: &Command, head: &str, text: &mut String) {
         text.push('\n');
         options(own.into_iter(), text);
     }
-    let after = styled(command.get_after_help());
+    let after = plain(command.get_after_help());
     if !after.is_empty() {
         let _ = writeln!(text, "\n```text\n{}\n```", after.trim_end());
     }
@@ -73,20 +85,7 @@ fn section(command: &Command, head: &str, text: &mut String) {
 
 fn options<'a>(arguments: impl Iterator<Item = &'a Arg>, text: &mut String) {
     for argument in arguments {
-        let value = argument
-            .get_value_names()
-            .filter(|_| argument.get_action().takes_values())
-            .map_or_else(String::new, |names| format!(" <{}>", names.join("> <")));
-        let name = match (argument.get_short(), argument.get_long()) {
-            (Some(short), Some(long)) => format!("-{short}, --{long}{value}"),
-            (None, Some(long)) => format!("--{long}{value}"),
-            (Some(short), None) => format!("-{short}{value}"),
-            (None, None) => value.trim_start().to_owned(),
-        };
-        let _ = writeln!(text, "- `{name}`: {}", styled(argument.get_help()));
+        let name = option_name(argument);
+        let _ = writeln!(text, "- `{name}`: {}", plain(argument.get_help()));
     }
-}
-
-fn styled(text: Option<&clap::builder::StyledStr>) -> String {
-    text.map(ToString::to_string).unwrap_or_default()
 }

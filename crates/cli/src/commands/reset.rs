@@ -11,7 +11,7 @@ use retake_service::request::PlanReset;
 use crate::args::ResetArgs;
 use crate::commands::dialog_choice::{dialog_to_approve, latest_dialog_with_changes};
 use crate::context::{CommandContext, Exit};
-use crate::outcome::{apply_plan, render_summary};
+use crate::outcome::{TakeBackAttempt, apply_take_back, render_summary};
 
 pub(super) fn run(context: &CommandContext, options: &ResetArgs) -> Result<Exit> {
     // Pending work is known only after a scan.
@@ -19,16 +19,20 @@ pub(super) fn run(context: &CommandContext, options: &ResetArgs) -> Result<Exit>
         Some(_) => context.open_to_write()?,
         None => context.open_and_scan_without_warning()?.0,
     };
-    let dialog = match dialog_to_approve(&project, options.dialog.as_deref())? {
+    let dialog = match dialog_to_approve(context, &project, options.dialog.as_deref())? {
         Some(dialog) => dialog,
         // All changes since the last approval, by any actor, are there to be compared.
         None if options.exact => latest_dialog_with_changes(&project)?,
         None => return report_nothing_to_reset(context, options),
     };
-    let take_back = options.take_back.to_options(CascadePolicy::Leave);
-    let request = PlanReset { dialog: dialog.clone(), exact: options.exact, taking: take_back };
-    let plan = context.run_request(&project, request)?;
-    let outcome = apply_plan(context, &project, plan, &options.apply)?;
+    let taking = options.take_back.to_options(CascadePolicy::Leave);
+    let make = |taking| {
+        let request = PlanReset { dialog: dialog.clone(), exact: options.exact, taking };
+        context.run_request(&project, request)
+    };
+    let replan = |taking| make(taking).map(Some);
+    let attempt = TakeBackAttempt { plan: make(taking)?, taking, replan: &replan };
+    let outcome = apply_take_back(context, &project, attempt, &options.apply)?;
     let active = project.active_session(&dialog)?.map(|session| session.name());
     let new_session = active.filter(|_| outcome.operation.is_some());
     if context.json {
@@ -53,7 +57,7 @@ fn report_nothing_to_reset(context: &CommandContext, options: &ResetArgs) -> Res
         context.out.json(&ResetOutcome { outcome, new_session: None })?;
     } else {
         let why = "no dialog has work that waits for approval; no file was changed";
-        context.out.text(&format!("There is nothing to reset: {why}.\n"))?;
+        context.out.text(&format!("Nothing to reset: {why}.\n"))?;
     }
     Ok(Exit::Done)
 }

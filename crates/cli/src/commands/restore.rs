@@ -1,25 +1,22 @@
 //! `retake restore`: put the files into the state of a checkpoint.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use retake_engine::model::{Checkpoint, DialogId, ErrorCode};
-use retake_engine::{GoToOptions, Plan, Project};
+use retake_engine::{GoToOptions, Project};
 use retake_service::request::PlanRestore;
 
 use crate::args::RestoreArgs;
 use crate::checkpoint_id::short_checkpoint_id;
-use crate::commands::message::first_words;
 use crate::commands::restore_into;
 use crate::commands::scope::check_message;
 use crate::context::{CommandContext, Exit, dialog_or_latest, resolve_dialog};
-use crate::describe::short_id;
-use crate::escape::escape;
+use crate::describe::first_words;
 use crate::failure::ApiError;
-use crate::outcome::{PlanOutcome, apply_plan, render_summary};
+use crate::outcome::{PlanOutcome, apply_plan, describe_consequences, render_summary};
 
 pub(super) fn run(context: &CommandContext, options: &RestoreArgs) -> Result<Exit> {
     if let Some(into) = &options.into {
@@ -37,10 +34,9 @@ pub(super) fn run(context: &CommandContext, options: &RestoreArgs) -> Result<Exi
     let what = options.rewind.rewind_target();
     let plan =
         context.run_request(&project, PlanRestore { checkpoint, options: go_to, title, what })?;
-    let answers = undone_answers(&project, &plan)?;
     let outcome = apply_plan(context, &project, plan, &options.apply)?;
     outcome.print(context, &project, &options.apply, &|outcome| {
-        describe_restored(context, &project, outcome, &answers)
+        describe_restored(context, &project, outcome)
     })
 }
 
@@ -69,7 +65,8 @@ fn resolve_target(project: &Project, options: &RestoreArgs) -> Result<RestoreTar
     let id = id.ok_or_else(|| no_checkpoint(&dialog, number))?;
     let text = first_words(&message.map(|message| message.text).unwrap_or_default());
     // C-16: the person names the message whose answer is to go.
-    let title = format!("restore to before message {number} of dialog {dialog} ({text})");
+    let name = project.dialog_name(&dialog)?;
+    let title = format!("restore to before message {number} of {name} (“{text}”)");
     Ok(RestoreTarget { checkpoint: project.find_checkpoint(&id)?, title: Some(title) })
 }
 
@@ -101,25 +98,10 @@ fn resolve_paths(
     Ok(paths)
 }
 
-/// The answers that a restore undoes, by dialog.
-type UndoneAnswers = BTreeMap<DialogId, BTreeSet<u64>>;
-
-fn undone_answers(project: &Project, plan: &Plan) -> Result<UndoneAnswers> {
-    let mut answers = UndoneAnswers::new();
-    for id in plan.writes().flat_map(|file| &file.changes) {
-        let change = project.change(*id)?.filter(retake_engine::model::Change::is_effective);
-        if let Some((dialog, turn)) = change.and_then(|change| change.dialog.zip(change.turn)) {
-            answers.entry(dialog).or_default().insert(turn);
-        }
-    }
-    Ok(answers)
-}
-
 fn describe_restored(
     context: &CommandContext,
     project: &Project,
     outcome: &PlanOutcome,
-    answers: &UndoneAnswers,
 ) -> Result<String> {
     let mut text = render_summary(context, project, outcome)?;
     if let Some(id) = &outcome.checkpoint {
@@ -129,11 +111,6 @@ fn describe_restored(
             short_checkpoint_id(project, id)?
         );
     }
-    for (dialog, turns) in answers {
-        let numbers: Vec<_> = turns.iter().map(ToString::to_string).collect();
-        let word = if numbers.len() == 1 { "answer to message" } else { "answers to messages" };
-        let (numbers, dialog) = (numbers.join(", "), escape(short_id(&dialog.0)));
-        let _ = writeln!(text, "Undone with it: the {word} {numbers} of dialog {dialog}.");
-    }
+    text.push_str(&describe_consequences(project, &outcome.plan)?);
     Ok(text)
 }

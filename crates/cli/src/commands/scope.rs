@@ -1,16 +1,43 @@
 //! Resolves the changes named on the command line to the engine's selection.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
-use retake_engine::model::{AgentId, CallId, ChangeId, DialogId, ErrorCode};
-use retake_engine::{Project, Selection};
+use retake_engine::model::{AgentId, CallId, Change, ChangeId, DialogId, ErrorCode};
+use retake_engine::{ChangeFilter, Project, Selection};
 use retake_service::request::{self, HunkSelection};
 
 use crate::args::{Cli, ReviewScopeArgs, RollbackScopeArgs};
-use crate::context::{CommandContext, dialog_or_latest, resolve_dialog};
+use crate::context::{CommandContext, resolve_dialog};
 use crate::failure::ApiError;
+use crate::output::warn;
 use crate::time::DayBoundary;
+
+/// The changes that fit, of these files and folders if any are named, in the filter's order.
+pub(super) fn changes_at(
+    context: &CommandContext,
+    project: &Project,
+    filter: &ChangeFilter,
+    paths: &[PathBuf],
+) -> Result<Vec<Change>> {
+    if paths.is_empty() {
+        return Ok(project.changes(filter)?);
+    }
+    let mut found = BTreeMap::new();
+    for path in paths {
+        let place = context.resolve_path(project, path)?;
+        let changes = project.changes(&ChangeFilter { path: place, ..filter.clone() })?;
+        if changes.is_empty() && !context.cwd.join(path).exists() {
+            warn(&format!("nothing of {} is on record that fits", path.display()));
+        }
+        found.extend(changes.into_iter().map(|change| (change.id, change)));
+    }
+    let changes = found.into_values();
+    Ok(if filter.oldest_first { changes.collect() } else { changes.rev().collect() })
+}
 
 /// Returns the selection of `accept` and `reject`.
 pub(super) fn review_selection(
@@ -37,7 +64,8 @@ pub(super) fn rollback_selection(
     let path = scope.file.as_deref().map(|path| context.resolve_path(project, path)).transpose()?;
     let dialog = match (&scope.dialog, scope.message) {
         (None, None) => None,
-        (named, _) => Some(dialog_or_latest(project, named.as_deref())?),
+        (Some(named), _) => Some(resolve_dialog(project, named)?),
+        (None, Some(number)) => Some(only_dialog_with_message(project, number)?),
     };
     if let (Some(dialog), Some(number)) = (&dialog, scope.message) {
         check_message(project, dialog, number)?;
@@ -57,6 +85,22 @@ pub(super) fn rollback_selection(
         after,
         ..Selection::default()
     })
+}
+
+/// The one dialog that has a message of this number; where several have one, none is meant.
+fn only_dialog_with_message(project: &Project, number: u64) -> Result<DialogId> {
+    let dialogs = project.dialogs()?.into_iter().map(|(dialog, _)| dialog);
+    let with_message: Vec<_> = dialogs.filter(|dialog| dialog.turns >= number).collect();
+    match with_message.as_slice() {
+        [] => Ok(project.latest_dialog()?.id),
+        [one] => Ok(one.id.clone()),
+        several => {
+            let names: Vec<_> = several.iter().map(|dialog| dialog.name.as_str()).collect();
+            let message = format!("several dialogs have a message {number}: {}", names.join(", "));
+            let hint = "name one with --dialog ID";
+            Err(ApiError::new(ErrorCode::NeedsDialog, message, hint).into())
+        }
+    }
 }
 
 /// Returns the scope of hunks of one change.

@@ -1,30 +1,40 @@
 //! `retake show`: everything about one change, or the exact content of one side.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use anyhow::Result;
-use retake_engine::Project;
 use retake_engine::model::{Change, ErrorCode, Hunk, PathState};
+use retake_engine::{ChangeFilter, Project};
 use retake_service::Masking;
 use retake_service::documents::{ContentDocument, DiffForm, ShownChange, SideContent, octal};
 
-use crate::args::ShowArgs;
-use crate::commands::message::first_words;
+use crate::args::{ChangeOrPathArg, ShowArgs};
 use crate::context::{CommandContext, Exit};
-use crate::describe::{self, plural};
+use crate::describe::{self, describe_confidence, dialog_names, first_line, plural};
 use crate::escape::{escape, escape_text};
 use crate::failure::ApiError;
-use crate::output::TextStyle;
+use crate::layout::{Column, TableCell, TextTable};
+use crate::output::{Output, TextStyle};
 use crate::patch::{DiffPrinter, DiffStyle};
-use crate::table::{TableCell, TextTable};
-use crate::time::{format_local, iso_8601};
+use crate::time::format_local;
 
 /// Bytes searched for binary content.
 const BINARY_PROBE_BYTES: usize = 8000;
 
 pub(super) fn run(context: &CommandContext, options: &ShowArgs) -> Result<Exit> {
-    let project = context.open()?;
-    let change = find_change(&project, options.change)?;
+    let (project, change) = match &options.what {
+        ChangeOrPathArg::Change(id) => {
+            let project = context.open()?;
+            let change = find_change(&project, *id)?;
+            (project, change)
+        }
+        ChangeOrPathArg::Path(path) => {
+            let (project, _) = context.open_and_scan()?;
+            let change = newest_change(context, &project, path)?;
+            (project, change)
+        }
+    };
     if options.before || options.after {
         let side = if options.before { &change.before } else { &change.after };
         let when = if options.before { "before" } else { "after" };
@@ -37,11 +47,22 @@ pub(super) fn run(context: &CommandContext, options: &ShowArgs) -> Result<Exit> 
     }
     let diff = project.diff(&change)?;
     let style = DiffStyle { readable: !options.raw, colour: context.out.colour };
-    let mut text = facts_table(&project, &change)?.render("", context.out.colour).into_bytes();
+    let mut text = facts_table(context, &project, &change)?.render("", context.out).into_bytes();
     text.push(b'\n');
     text.extend(DiffPrinter::new(&project, style).render_file(&diff)?);
     context.out.paged(&text)?;
     Ok(Exit::Done)
+}
+
+/// The newest change of a file.
+fn newest_change(context: &CommandContext, project: &Project, path: &Path) -> Result<Change> {
+    let place = context.resolve_path(project, path)?;
+    let newest = ChangeFilter { path: place, limit: Some(1), ..ChangeFilter::default() };
+    let unknown = || {
+        let message = format!("no change of {} is on record", path.display());
+        ApiError::new(ErrorCode::UnknownChange, message, "see `retake log --all`")
+    };
+    Ok(project.changes(&newest)?.pop().ok_or_else(unknown)?)
 }
 
 /// The change with this id.
@@ -56,18 +77,23 @@ pub(super) fn find_change(project: &Project, id: retake_engine::model::ChangeId)
     Ok(project.change(id)?.ok_or_else(unknown)?)
 }
 
-fn facts_table(project: &Project, change: &Change) -> Result<TextTable> {
-    let mut table = TextTable::default();
+fn facts_table(context: &CommandContext, project: &Project, change: &Change) -> Result<TextTable> {
+    let mut table = TextTable::new([Column::WHOLE, Column::WRAPPED]);
+    let names = dialog_names(project)?;
     let mut fact = |name: &str, value: String| {
         table.row([TableCell::new(name, TextStyle::Dim), TableCell::new(value, TextStyle::Plain)]);
     };
     fact("change", change.id.to_string());
     fact("path", describe::describe_path(change));
     fact("what", format!("{} by {}", change.change_type, change.method));
-    fact("when", format!("{} ({})", format_local(change.at), iso_8601(change.at)));
-    fact("actor", format!("{} ({})", describe::describe_actor(change), change.confidence));
+    let (when, date) = (context.times.show(change.at), format_local(change.at));
+    fact("when", if when == date { date } else { format!("{when} ({date})") });
+    let why = describe_confidence(change.confidence);
+    fact("actor", format!("{} ({}: {why})", names.actor(change), change.confidence));
     if let Some(dialog) = &change.dialog {
-        fact("dialog", escape(&dialog.0));
+        let name = names.dialog(dialog);
+        let id = escape(&dialog.0);
+        fact("dialog", if name == id { id } else { format!("{name} ({id})") });
     }
     if let Some(agent) = &change.agent {
         fact("agent", escape(&agent.0));
@@ -82,15 +108,16 @@ fn facts_table(project: &Project, change: &Change) -> Result<TextTable> {
     }
     if change.candidates.len() > 1 {
         for call in &change.candidates {
-            let words = [&call.dialog.0, &call.agent.0, &call.call.0, &call.tool].map(escape);
-            fact("candidate", format!("{}/{} {} ({})", words[0], words[1], words[2], words[3]));
+            let agent = names.agent(&call.dialog, Some(&call.agent));
+            fact("candidate", format!("{agent} {} ({})", escape(&call.call.0), escape(&call.tool)));
         }
     }
     fact("before", describe_side(&change.before));
     fact("after", describe_side(&change.after));
     if let Some(lines) = &change.lines {
         let places = plural(lines.hunks.len() as u64, "place", "places");
-        fact("lines", format!("+{} -{} in {places}", lines.added, lines.removed));
+        let (added, removed) = describe::line_counts(change);
+        fact("lines", format!("{added} {removed} in {places}"));
         for (at, line) in describe_hunks(&lines.hunks).lines().enumerate() {
             fact(if at == 0 { "hunks" } else { "" }, line.to_owned());
         }
@@ -103,10 +130,10 @@ fn facts_table(project: &Project, change: &Change) -> Result<TextTable> {
         fact("status", change.status.to_string());
     }
     if let Some(message) = project.message_for_change(change)? {
-        fact("message", escape(first_words(&message.text)));
+        fact("message", escape(first_line(&message.text)));
     }
     if let Some(said) = project.agent_text_for_change(change)? {
-        fact("said", escape(first_words(&said)));
+        fact("said", escape(first_line(&said)));
     }
     Ok(table)
 }
@@ -122,7 +149,7 @@ fn describe_hunks(hunks: &[Hunk]) -> String {
             TableCell::right(format!("-{}", hunk.old_lines), TextStyle::Plain),
         ]);
     }
-    table.render("", false)
+    table.render("", Output::PLAIN)
 }
 
 fn describe_side(side: &PathState) -> String {

@@ -7,21 +7,24 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{Actor, OperationKind, ProjectPath};
-use retake_engine::{CascadePolicy, ChangeFilter, PlanReason, PlannedFile, Project, UndoStep};
+use retake_engine::model::{Actor, ChangeId, OperationKind, ProjectPath};
+use retake_engine::{CascadePolicy, ChangeFilter, PlanReason, PlannedFile, Project, Selection};
 use retake_service::documents;
-use retake_service::request::PlanUndo;
+use retake_service::request::{ChangeScope, PlanUndo};
 
-use crate::args::{ApplyArgs, UndoArgs};
+use crate::args::{ApplyArgs, UndoArgs, UndoTargetArg};
 use crate::checkpoint_id::short_checkpoint_id;
-use crate::commands::message::first_words;
+use crate::commands::rollback::roll_back;
 use crate::commands::scope::exit_with_usage;
 use crate::context::{CommandContext, Exit};
-use crate::describe::{display_path, plural, short_id};
+use crate::describe::{dialog_names, display_path, first_words, plural};
 use crate::escape::escape;
-use crate::outcome::{PlanOutcome, apply_plan, describe_not_covered, describe_rewind, plan_table};
+use crate::layout::{Column, TableCell, TextTable, render_paragraph};
+use crate::outcome::{
+    PlanOutcome, TakeBackAttempt, apply_take_back, describe_not_covered, describe_rewind,
+    plan_table,
+};
 use crate::output::TextStyle;
-use crate::table::{TableCell, TextTable};
 
 /// Maximum files listed; more are only counted.
 const MAX_LISTED_FILES: usize = 3;
@@ -33,17 +36,21 @@ pub(super) fn run(context: &CommandContext, options: &UndoArgs) -> Result<Exit> 
     if options.list {
         return list::run(context);
     }
-    if options.steps > 1 && options.rewind.conversation {
+    let steps = match UndoTarget::of(&options.what) {
+        UndoTarget::Steps(steps) => steps,
+        UndoTarget::Changes(changes) => return undo_changes(context, options, changes),
+    };
+    if steps > 1 && options.rewind.conversation {
         exit_with_usage(
             "--conversation goes back one step at a time; to go further, restore to a message",
         );
     }
     let project = context.open_to_write()?;
-    if options.steps > 1 && options.apply.dry_run {
-        return preview::run(context, &project, options);
+    if steps > 1 && options.apply.dry_run {
+        return preview::run(context, &project, options, steps);
     }
     let mut exit = Exit::Done;
-    for number in 0..options.steps {
+    for number in 0..steps {
         let Some(done) = undo_step(context, &project, options)? else {
             return if number == 0 {
                 report_nothing_to_undo(context, &project, &options.apply)
@@ -57,6 +64,42 @@ pub(super) fn run(context: &CommandContext, options: &UndoArgs) -> Result<Exit> 
         }
     }
     Ok(exit)
+}
+
+enum UndoTarget {
+    Steps(u32),
+    Changes(Vec<ChangeId>),
+}
+
+impl UndoTarget {
+    fn of(words: &[UndoTargetArg]) -> Self {
+        let change = |word: &UndoTargetArg| match word {
+            UndoTargetArg::Change(id) => Some(*id),
+            UndoTargetArg::Steps(_) => None,
+        };
+        match words {
+            [] => Self::Steps(1),
+            [UndoTargetArg::Steps(steps)] => Self::Steps(*steps),
+            words => match words.iter().map(change).collect() {
+                Some(changes) => Self::Changes(changes),
+                None => exit_with_usage("name one number of steps, or changes"),
+            },
+        }
+    }
+}
+
+/// Takes back single changes, as `retake rollback --change` does.
+fn undo_changes(
+    context: &CommandContext,
+    options: &UndoArgs,
+    changes: Vec<ChangeId>,
+) -> Result<Exit> {
+    if options.rewind.conversation || options.rewind.both {
+        exit_with_usage("a conversation goes back by steps, not by changes");
+    }
+    let scope = ChangeScope::Changes(Selection { changes, ..Selection::default() });
+    let take_back = options.take_back.to_options(CascadePolicy::Leave);
+    roll_back(context, &context.open_to_write()?, &scope, take_back, &options.apply)
 }
 
 /// Reports fewer steps than were asked for; programs count the documents.
@@ -73,15 +116,16 @@ fn undo_step(
     project: &Project,
     options: &UndoArgs,
 ) -> Result<Option<Exit>> {
-    let request = PlanUndo {
-        taking: options.take_back.to_options(CascadePolicy::Leave),
-        what: options.rewind.rewind_target(),
-    };
-    let Some((plan, step)) = context.run_request(project, request)? else {
+    let taking = options.take_back.to_options(CascadePolicy::Leave);
+    let what = options.rewind.rewind_target();
+    let plan = |taking| context.run_request(project, PlanUndo { taking, what });
+    let Some((first, step)) = plan(taking)? else {
         return Ok(None);
     };
-    let what = describe_step(project, &step)?;
-    let outcome = apply_plan(context, project, plan, &options.apply)?;
+    let replan = |taking| Ok(plan(taking)?.map(|(plan, _)| plan));
+    let what = escape(step.describe());
+    let attempt = TakeBackAttempt { plan: first, taking, replan: &replan };
+    let outcome = apply_take_back(context, project, attempt, &options.apply)?;
     let describe = |outcome: &PlanOutcome| describe_outcome(context, project, outcome, &what);
     outcome.print(context, project, &options.apply, &describe).map(Some)
 }
@@ -101,7 +145,7 @@ fn report_nothing_to_undo(
         context.out.json(&nothing)?;
         return Ok(exit);
     }
-    let mut text = describe_passed(&considered.taken_back_by_git);
+    let mut text = describe_passed(context, &considered.taken_back_by_git);
     text.push_str(if text.is_empty() && considered.left.is_empty() {
         "There is nothing to undo; no file was changed.\n"
     } else {
@@ -114,25 +158,26 @@ fn report_nothing_to_undo(
     }
     if !considered.calls.is_empty() {
         text.push_str("\nThese calls ran, and no change on record is theirs:\n");
-        let mut table = TextTable::default();
+        let names = dialog_names(project)?;
+        let mut table = TextTable::new([Column::WHOLE, Column::WHOLE, Column::TITLE]);
         for call in &considered.calls {
             let command = first_words(call.command.as_deref().unwrap_or_default());
             table.row([
-                TableCell::new(short_id(&call.dialog.0), TextStyle::Mark),
+                TableCell::new(names.dialog(&call.dialog), TextStyle::Mark),
                 TableCell::new(escape(&call.tool), TextStyle::Plain),
                 TableCell::new(escape(command), TextStyle::Dim),
             ]);
         }
-        text.push_str(&table.render("  ", context.out.colour));
+        text.push_str(&table.render("  ", context.out));
     }
     if !considered.gaps.is_empty() {
         text.push_str("\nNot protected since they began, so changes of it are not known:\n");
-        let mut table = TextTable::default();
+        let mut table = TextTable::new([Column::PATH, Column::WRAPPED]);
         for gap in considered.gaps.iter().take(MAX_LISTED_GAPS) {
             let detail = TableCell::new(escape(&gap.detail), TextStyle::Dim);
             table.row([TableCell::new(display_path(&gap.path), TextStyle::Plain), detail]);
         }
-        text.push_str(&table.render("  ", context.out.colour));
+        text.push_str(&table.render("  ", context.out));
         text.push_str("`retake status` lists all of it.\n");
     }
     context.out.text(&text)?;
@@ -155,40 +200,20 @@ pub(super) fn report_nothing(
     Ok(Exit::Done)
 }
 
-/// The step in words that are safe to show.
-pub(super) fn describe_step(project: &Project, step: &UndoStep) -> Result<String> {
-    Ok(match step {
-        UndoStep::Turn { dialog, turn: 0, .. } => {
-            format!("what dialog {} did before its first message", short_id(&dialog.0))
-        }
-        UndoStep::Turn { dialog, turn, .. }
-        | UndoStep::Redone { turn: Some((dialog, turn)), is_part: false, .. } => {
-            let said = project.message_of_turn(dialog, *turn)?;
-            let said = said.map(|message| format!(" ({})", escape(first_words(&message.text))));
-            let id = short_id(&dialog.0);
-            format!("turn {turn} of dialog {id}{}", said.unwrap_or_default())
-        }
-        UndoStep::Redone { .. } | UndoStep::Operation(_) => escape(step.describe()),
-    })
-}
-
-/// The turns that were passed over, in a line.
-fn describe_passed(steps: &[String]) -> String {
+/// The turns that were passed over, in a sentence.
+fn describe_passed(context: &CommandContext, steps: &[String]) -> String {
     let names = |steps: &[String]| steps.iter().map(escape).collect::<Vec<_>>().join(", ");
     let what = match steps {
         [] => return String::new(),
-        [one] => {
-            let one = escape(one);
-            return format!(
-                "Passed over {one}: git took it back, and it counts again if git brings it back.\n"
-            );
-        }
         few if few.len() <= MAX_LISTED_FILES => names(few),
         many => format!("{} turns", many.len()),
     };
-    format!(
-        "Passed over {what}: git took them back, and they count again if git brings them back.\n"
-    )
+    let back = match steps {
+        [_] => "git took it back, and it counts again if git brings it back",
+        _ => "git took them back, and they count again if git brings them back",
+    };
+    let sentence = format!("Passed over {what}: {back}.");
+    render_paragraph(&sentence, "", TextStyle::Plain, context.out)
 }
 
 /// Describes what was done, what stays, and how to get it back.
@@ -199,33 +224,34 @@ pub(super) fn describe_outcome(
     what: &str,
 ) -> Result<String> {
     if outcome.plan.is_conversation_only() {
-        return Ok(describe_rewind(&outcome.plan));
+        return describe_rewind(project, &outcome.plan);
     }
     let (did, undone, back, command) = match outcome.plan.kind {
         OperationKind::Redo => ("Redid", "redone", "Undo it again", "retake undo"),
         _ => ("Undid", "undone", "Get it back", "retake redo"),
     };
     let Some(operation) = &outcome.operation else {
-        let mut text = describe_passed(&outcome.plan.passed);
-        text += &plan_table(project, &outcome.plan, true)?.render("  ", context.out.colour);
+        let mut text = describe_passed(context, &outcome.plan.passed);
+        text += &plan_table(project, &outcome.plan, true)?.render("  ", context.out);
         let _ = writeln!(text, "Nothing was changed; {what} could not be {undone}.");
         if outcome.plan.kind == OperationKind::Undo {
             text.push_str("`retake undo` goes on with the step before it.\n");
         }
         return Ok(text);
     };
-    let mut text = describe_passed(&outcome.plan.passed);
-    let _ = writeln!(text, "{did} {what}: {}", describe_counts(outcome));
-    for line in describe_kept_edits(project, outcome)? {
-        let _ = writeln!(text, "{line}");
+    let mut text = describe_passed(context, &outcome.plan.passed);
+    let mut paragraphs = vec![format!("{did} {what}: {}", describe_counts(outcome))];
+    paragraphs.extend(describe_kept_edits(project, outcome)?);
+    for line in paragraphs {
+        text.push_str(&render_paragraph(&line, "", TextStyle::Plain, context.out));
     }
     let is_listed = |file: &PlannedFile| file.is_left() || file.warning.is_some();
     if outcome.plan.files.iter().any(is_listed) {
         let mut left = outcome.plan.clone();
         left.files.retain(is_listed);
-        text.push_str(&plan_table(project, &left, true)?.render("  ", context.out.colour));
+        text.push_str(&plan_table(project, &left, true)?.render("  ", context.out));
     }
-    text.push_str(&describe_rewind(&outcome.plan));
+    text.push_str(&describe_rewind(project, &outcome.plan)?);
     text.push_str(&describe_not_covered(&outcome.plan));
     let safety =
         context.out.paint(&short_checkpoint_id(project, &operation.safety)?, TextStyle::Mark);
@@ -256,7 +282,11 @@ fn describe_counts(outcome: &PlanOutcome) -> String {
 /// Lists later edits that stay in the files, and files with conflict markers.
 fn describe_kept_edits(project: &Project, outcome: &PlanOutcome) -> Result<Vec<String>> {
     let mut by: BTreeMap<&str, Vec<&ProjectPath>> = BTreeMap::new();
+    let moves = outcome.plan.moves();
     for file in outcome.plan.writes().filter(|file| file.reason == PlanReason::Merged) {
+        // Edits of a file that is moved are in it where it is then.
+        let new_place = moves.iter().find(|one| *one.from == file.path).map(|one| one.to);
+        let place = new_place.unwrap_or(&file.path);
         let filter = ChangeFilter {
             path: Some(file.path.clone()),
             after: file.changes.iter().map(|id| id.0).max(),
@@ -269,8 +299,8 @@ fn describe_kept_edits(project: &Project, outcome: &PlanOutcome) -> Result<Vec<S
                 Actor::Git | Actor::Retake => continue,
             };
             let paths = by.entry(whose).or_default();
-            if !paths.contains(&&file.path) {
-                paths.push(&file.path);
+            if !paths.contains(&place) {
+                paths.push(place);
             }
         }
     }

@@ -5,6 +5,8 @@
 //! at the terminal, or `--yes`.
 
 mod confirmation;
+mod conflict;
+mod conflict_place;
 mod report;
 
 use anyhow::Result;
@@ -15,12 +17,15 @@ use retake_service::request::ApplyPlan;
 
 use crate::args::ApplyArgs;
 use crate::context::{CommandContext, Exit};
-use crate::failure::{ApiError, failure_of};
-use crate::output::{TextStyle, ask_yes_no, is_interactive, print_message};
+use crate::failure::{ApiError, declined_failure, failure_of};
+use crate::output::{TextStyle, is_interactive, print_cancelled, print_message};
 
+use conflict::ConflictResolution;
+pub(crate) use conflict::TakeBackAttempt;
 use report::PlanPreview;
 pub(crate) use report::{
-    NOTHING_WRITTEN_TEXT, describe_not_covered, describe_rewind, plan_table, render_summary,
+    NOTHING_WRITTEN_TEXT, describe_consequences, describe_not_covered, describe_rewind, plan_table,
+    render_summary,
 };
 
 /// A plan and its outcome.
@@ -46,6 +51,20 @@ pub(crate) enum PlanStage {
     Done,
 }
 
+/// Applies a plan that takes changes back. Where later changes touch the same lines, a person at a
+/// terminal chooses first what becomes of them.
+pub(crate) fn apply_take_back(
+    context: &CommandContext,
+    project: &Project,
+    attempt: TakeBackAttempt<'_>,
+    options: &ApplyArgs,
+) -> Result<PlanOutcome> {
+    match conflict::resolve(context, project, attempt, options)? {
+        ConflictResolution::Apply(plan) => apply_plan(context, project, plan, options),
+        ConflictResolution::Declined(plan) => Ok(PlanOutcome::declined(plan)),
+    }
+}
+
 /// Applies a plan, after the person's yes where one is needed.
 pub(crate) fn apply_plan(
     context: &CommandContext,
@@ -62,14 +81,11 @@ pub(crate) fn apply_plan(
     let questions = confirmation::questions_of(project, &plan)?;
     if !questions.is_empty() && !options.yes {
         if !is_interactive() {
-            let refused = confirmation::needs_yes_failure(&questions);
+            let refused = confirmation::needs_yes_failure(&plan, &questions);
             return Ok(PlanOutcome::not_done(plan, PlanStage::Refused(refused)));
         }
-        if !ask_yes_no(&confirmation::prompt_text(project, &plan, &questions)?)? {
-            return Ok(PlanOutcome::not_done(
-                plan,
-                PlanStage::Refused(confirmation::declined_failure()),
-            ));
+        if !confirmation::ask(context, project, &plan, &questions)? {
+            return Ok(PlanOutcome::declined(plan));
         }
     }
     match context.run_request(project, ApplyPlan { plan: plan.clone() }) {
@@ -96,6 +112,10 @@ impl PlanOutcome {
     /// A plan that was only to be shown.
     pub(crate) fn planned(plan: Plan) -> Self {
         Self::not_done(plan, PlanStage::Planned)
+    }
+
+    fn declined(plan: Plan) -> Self {
+        Self::not_done(plan, PlanStage::Refused(declined_failure("nothing was changed")))
     }
 
     fn not_done(plan: Plan, stage: PlanStage) -> Self {
@@ -153,6 +173,9 @@ impl PlanOutcome {
             return Ok(self.exit());
         }
         match &self.stage {
+            PlanStage::Refused(failure) if failure.code == ErrorCode::Declined => {
+                print_cancelled(&failure.message);
+            }
             PlanStage::Refused(failure) => {
                 if failure.code == ErrorCode::HumanOnly {
                     let text = self.render_preview(context, project, options, "Plan")?;

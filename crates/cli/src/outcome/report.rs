@@ -6,16 +6,17 @@ use anyhow::Result;
 use retake_engine::model::OperationKind;
 use retake_engine::{FileAction, Plan, PlannedFile, Project};
 use retake_service::documents::suggested_commands;
+use retake_service::plan_words::{PlanDetails, PlanTense, action_label, undone_answers};
 
 use crate::checkpoint_id::short_checkpoint_id;
-use crate::commands::message::first_words;
 use crate::context::CommandContext;
-use crate::describe::{describe_maker, display_path, plural, short_id};
+use crate::describe::{dialog_names, display_path, first_words, plural};
 use crate::escape::escape;
+use crate::layout::{Column, TableCell, TextTable, render_paragraph};
 use crate::outcome::{PlanOutcome, confirmation};
 use crate::output::TextStyle;
 use crate::patch::{DiffPrinter, DiffStyle};
-use crate::table::{TableCell, TextTable};
+use crate::time::{format_moment, iso_8601};
 
 /// Maximum lines of diffs shown at a terminal without `--diff`.
 const MAX_UNASKED_DIFF_LINES: usize = 40;
@@ -24,20 +25,25 @@ pub(crate) const NOTHING_WRITTEN_TEXT: &str = "Nothing was written.\n";
 /// Maximum blocking changes listed for each file.
 const MAX_LISTED_BLOCKERS: usize = 5;
 
+/// The title of a plan for people, escaped, with its time as their clock shows it.
+pub(super) fn plan_title(plan: &Plan) -> String {
+    let local = |since| plan.title.replace(&iso_8601(since), &format_moment(since));
+    escape(plan.since.map_or_else(|| plan.title.clone(), local))
+}
+
 /// A line for each file: what is done, the path, and why; what is left with the way out.
 pub(crate) fn plan_table(project: &Project, plan: &Plan, done: bool) -> Result<TextTable> {
-    let mut table = TextTable::default();
-    let blank = || TableCell::new("", TextStyle::Plain);
+    let mut table = TextTable::new([Column::WHOLE, Column::PATH, Column::WRAPPED]);
+    let (details, names) = (PlanDetails::new(project, plan), dialog_names(project)?);
+    let tense = if done { PlanTense::Done } else { PlanTense::Planned };
     for file in &plan.files {
-        let (word, style) = action_word(file, done);
-        let reason = escape(file.reason.to_string());
         table.row([
-            TableCell::new(word, style),
+            TableCell::new(action_label(file, tense), action_style(file)),
             TableCell::new(display_path(&file.path), TextStyle::Plain),
-            TableCell::new(reason, TextStyle::Dim),
+            TableCell::new(escape(details.detail(file)?), TextStyle::Dim),
         ]);
         let mut remark = |text: String, style| {
-            table.row([blank(), blank(), TableCell::new(text, style)]);
+            table.row([TableCell::empty(), TableCell::empty(), TableCell::new(text, style)]);
         };
         if let Some(warning) = &file.warning {
             remark(escape(warning), TextStyle::Warn);
@@ -46,8 +52,7 @@ pub(crate) fn plan_table(project: &Project, plan: &Plan, done: bool) -> Result<T
             continue;
         }
         for id in file.blockers.iter().take(MAX_LISTED_BLOCKERS) {
-            let by =
-                project.change(*id)?.map_or_else(String::new, |change| describe_maker(&change));
+            let by = project.change(*id)?.map_or_else(String::new, |change| names.maker(&change));
             remark(format!("in the way: {id} by {by}"), TextStyle::Plain);
         }
         if let Some(more) = file.blockers.len().checked_sub(MAX_LISTED_BLOCKERS + 1) {
@@ -60,19 +65,12 @@ pub(crate) fn plan_table(project: &Project, plan: &Plan, done: bool) -> Result<T
     Ok(table)
 }
 
-fn action_word(file: &PlannedFile, done: bool) -> (&'static str, TextStyle) {
-    match (file.action, done) {
-        (FileAction::Leave, true) if file.reason.is_as_wanted() => ("kept", TextStyle::Dim),
-        (FileAction::Leave, false) if file.reason.is_as_wanted() => ("keep", TextStyle::Dim),
-        (FileAction::Leave, true) => ("left", TextStyle::Warn),
-        (FileAction::Leave, false) => ("leave", TextStyle::Warn),
-        (FileAction::Create, true) => ("created", TextStyle::Good),
-        (FileAction::Create, false) => ("create", TextStyle::Good),
-        (FileAction::Write, true) => ("wrote", TextStyle::Good),
-        (FileAction::Write, false) => ("write", TextStyle::Good),
-        (FileAction::Delete, true) => ("deleted", TextStyle::Bad),
-        (FileAction::Delete, false) => ("delete", TextStyle::Bad),
-        (FileAction::Mode, _) => ("chmod", TextStyle::Good),
+fn action_style(file: &PlannedFile) -> TextStyle {
+    match file.action {
+        FileAction::Leave if file.reason.is_as_wanted() => TextStyle::Dim,
+        FileAction::Leave => TextStyle::Warn,
+        FileAction::Delete => TextStyle::Bad,
+        FileAction::Create | FileAction::Write | FileAction::Mode => TextStyle::Good,
     }
 }
 
@@ -82,13 +80,14 @@ pub(crate) fn render_summary(
     project: &Project,
     outcome: &PlanOutcome,
 ) -> Result<String> {
-    let mut text = plan_table(project, &outcome.plan, true)?.render("  ", context.out.colour);
+    let mut text = plan_table(project, &outcome.plan, true)?.render("  ", context.out);
     if !text.is_empty() {
         text.push('\n');
     }
-    let title = capitalised(&escape(&outcome.plan.title));
-    let _ = writeln!(text, "{title}: {}.", describe_counts(outcome));
-    text.push_str(&describe_rewind(&outcome.plan));
+    let title = capitalised(&plan_title(&outcome.plan));
+    let summary = format!("{title}: {}.", describe_counts(outcome));
+    text.push_str(&render_paragraph(&summary, "", TextStyle::Plain, context.out));
+    text.push_str(&describe_rewind(project, &outcome.plan)?);
     text.push_str(&describe_not_covered(&outcome.plan));
     if let Some(operation) = &outcome.operation {
         let safety =
@@ -100,21 +99,30 @@ pub(crate) fn render_summary(
     Ok(text)
 }
 
+/// Describes what goes along with a plan that is not applied yet, a line each.
+pub(crate) fn describe_consequences(project: &Project, plan: &Plan) -> Result<String> {
+    let mut text = String::new();
+    for sentence in undone_answers(plan, &dialog_names(project)?) {
+        let _ = writeln!(text, "{sentence}.");
+    }
+    Ok(text)
+}
+
 /// Describes the effect on the conversation, and how to bring it back.
-pub(crate) fn describe_rewind(plan: &Plan) -> String {
-    let Some(rewind) = &plan.rewind else { return String::new() };
-    let dialog = escape(short_id(&rewind.dialog.0));
+pub(crate) fn describe_rewind(project: &Project, plan: &Plan) -> Result<String> {
+    let Some(rewind) = &plan.rewind else { return Ok(String::new()) };
+    let dialog = escape(project.dialog_name(&rewind.dialog)?);
     if let Some(problem) = &rewind.problem {
-        return format!("The conversation of dialog {dialog} stays: {}.\n", escape(problem));
+        return Ok(format!("The conversation of {dialog} stays: {}.\n", escape(problem)));
     }
     let done = rewind.done.is_some();
     if rewind.brings_back() {
         let (was, is) = ("is shown as it was before that", "would be shown as it was before that");
-        return format!("The conversation of dialog {dialog} {}.\n", if done { was } else { is });
+        return Ok(format!("The conversation of {dialog} {}.\n", if done { was } else { is }));
     }
     let rewound = &rewind.rewound;
     if rewound.hidden == 0 && rewound.unsaid == 0 {
-        return format!("Nothing of the conversation of dialog {dialog} comes after that.\n");
+        return Ok(format!("Nothing of the conversation of {dialog} comes after that.\n"));
     }
     let before = escape(first_words(&rewound.before));
     let said = format!("{} of what was said", rewound.unsaid);
@@ -126,9 +134,9 @@ pub(crate) fn describe_rewind(plan: &Plan) -> String {
     };
     let hides = if done { "is hidden" } else { "would be hidden" };
     let back = if done { "; show it again with `retake history back`" } else { "" };
-    format!(
-        "From \"{before}\" on the conversation of dialog {dialog} {hides} (messages: {what}){back}.\n"
-    )
+    Ok(format!(
+        "From “{before}” on the conversation of {dialog} {hides} (messages: {what}){back}.\n"
+    ))
 }
 
 /// Names unprotected paths: they may have changed too, without a record (promise 5).
@@ -177,9 +185,9 @@ pub(super) fn render_plan(
     preview: &PlanPreview<'_>,
 ) -> Result<Vec<u8>> {
     let PlanPreview { plan, head, all_diffs } = *preview;
-    let title = format!("{head}: {}", escape(&plan.title));
-    let mut text = context.out.paint(&title, TextStyle::Bold) + "\n";
-    text.push_str(&plan_table(project, plan, false)?.render("  ", context.out.colour));
+    let title = format!("{head}: {}", plan_title(plan));
+    let mut text = render_paragraph(&title, "", TextStyle::Bold, context.out);
+    text.push_str(&plan_table(project, plan, false)?.render("  ", context.out));
     let mut text = text.into_bytes();
     let is_small = context.out.terminal && plan.writes().count() <= MAX_UNASKED_DIFF_LINES;
     let diffs =
@@ -190,8 +198,9 @@ pub(super) fn render_plan(
         text.extend(diffs);
         text.push(b'\n');
     }
-    text.extend(describe_rewind(plan).bytes());
-    text.extend(confirmation::preview_text(project, plan)?.bytes());
+    text.extend(describe_consequences(project, plan)?.bytes());
+    text.extend(describe_rewind(project, plan)?.bytes());
+    text.extend(confirmation::preview_text(project, plan, context.out)?.bytes());
     Ok(text)
 }
 

@@ -10,6 +10,7 @@
 mod callers;
 mod edits_between_calls;
 mod failures;
+mod first_day;
 mod freshness;
 mod one_turn;
 mod parallel_work;

@@ -25,16 +25,16 @@ fn story() -> World {
 fn blame_says_who_wrote_each_line() {
     let world = story();
     expect![[r#"
-        c12  agent/0123456789ab…/helper          Write  DATE TIME  | 1 | 0
-        -    before                                                          | 2 | one
-        c9   user                                       DATE TIME  | 3 | 2
-        c7   claude-code/d1              turn 1  Bash   DATE TIME  | 4 | three
-        c7   claude-code/d1              turn 1  Bash   DATE TIME  | 5 | 	four
+        c12  dialog-2/helper          Write  DATE TIME  | 1 | 0
+        -    before                                               | 2 | one
+        c9   you                             DATE TIME  | 3 | 2
+        c7   d1               turn 1  Bash   DATE TIME  | 4 | three
+        c7   d1               turn 1  Bash   DATE TIME  | 5 | 	four
     "#]]
     .assert_eq(&world.normal(&world.ok(&["blame", "a.txt"])));
     expect![[r#"
-        -   before                           | 2 | one
-        c9  user        DATE TIME  | 3 | 2
+        -   before                       | 2 | one
+        c9  you     DATE TIME  | 3 | 2
     "#]]
     .assert_eq(&world.normal(&world.ok(&["blame", "-L", "2,3", "a.txt"])));
     let count = |lines: &str| world.ok(&["blame", "a.txt", "-L", lines]).lines().count();

@@ -109,7 +109,7 @@ fn the_same_through_a_daemon() {
     assert_own_undo(&world);
 }
 
-const DECISIONS: [&str; 9] = [
+const DECISIONS: [&str; 12] = [
     "retake approve",
     "retake accept --all",
     "retake purge b.txt --yes",
@@ -119,6 +119,9 @@ const DECISIONS: [&str; 9] = [
     "retake daemon code",
     "retake restore --before-message 1 --yes",
     "retake history back",
+    "retake config set api.mask no",
+    "retake config set shield.enabled no --here",
+    "retake config unset retention.max_dialogs",
 ];
 
 fn assert_decisions_are_refused(world: &World) {
@@ -149,9 +152,14 @@ fn decisions_are_refused_through_a_daemon_which_goes_on() {
 #[test]
 fn reading_planning_and_checkpoints_are_free() {
     let world = worked();
-    for command in
-        ["retake status", "retake log --json", "retake checkpoint -m mine", "retake undo --dry-run"]
-    {
+    for command in [
+        "retake status",
+        "retake log --json",
+        "retake checkpoint -m mine",
+        "retake undo --dry-run",
+        "retake config --changed",
+        "retake config get api.mask",
+    ] {
         let done = call(&world, command);
         assert_eq!(done.code, 0, "{command}: {} {}", done.text(), done.stderr);
     }

@@ -77,7 +77,7 @@ fn an_event_that_finds_the_project_locked_is_kept_and_taken_in_in_order() {
     let status = world.run(&["status"]);
     assert_eq!(status.code, 0);
     assert!(
-        status.stderr.starts_with("warning: the files could not be looked at"),
+        status.stderr.starts_with("warning: the files could not be scanned"),
         "{}",
         status.stderr
     );
@@ -114,6 +114,6 @@ fn a_replaced_folder_is_shown_and_not_recorded_until_the_person_says_what_it_is(
     assert_eq!(ran.code, 3);
     assert_eq!(world.run(&["doctor"]).code, 1);
     world.ok(&["init", "--same"]);
-    let log = world.ok(&["log"]);
+    let log = world.ok(&["log", "--all", "--files"]);
     assert!(log.contains("a.txt") && log.contains("b.txt"), "{log}");
 }

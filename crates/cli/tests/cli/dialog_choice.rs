@@ -28,7 +28,7 @@ fn two_wait() -> World {
 #[test]
 fn a_dialog_that_did_nothing_is_not_meant() {
     let world = one_waits();
-    assert!(world.ok(&["session"]).starts_with("Dialog d1, session_1"));
+    assert!(world.ok(&["session"]).starts_with("d1, session_1"));
     assert_eq!(world.run(&["reset", "--json", "--dry-run"]).json()["dialog"], "d1");
     assert_eq!(world.run(&["approve", "--json"]).json()["dialog"], "d1");
     let world = one_waits();
@@ -53,12 +53,12 @@ fn of_several_dialogs_one_has_to_be_named() {
     let world = two_wait();
     for verb in ["approve", "reset", "session"] {
         let ran = world.run(&[verb]);
-        assert_eq!((ran.code, ran.text().as_str()), (1, ""), "{verb}: {}", ran.stderr);
+        assert_eq!((ran.code, ran.text().as_str()), (3, ""), "{verb}: {}", ran.stderr);
         for part in ["d1", "first words", "d2", "other words", "hint: ", "--dialog"] {
             assert!(ran.stderr.contains(part), "{verb}: {}", ran.stderr);
         }
         let ran = world.run(&[verb, "--json"]);
-        assert_eq!((ran.code, &ran.json()["error"]["code"]), (1, &json!("needs_dialog")));
+        assert_eq!((ran.code, &ran.json()["error"]["code"]), (3, &json!("needs_dialog")));
     }
     assert_eq!((world.read("a.txt").as_str(), world.read("b.txt").as_str()), ("1\n", "2\n"));
     world.ok(&["approve", "--dialog", "d2"]);
@@ -71,11 +71,16 @@ fn of_several_dialogs_one_has_to_be_named() {
 fn at_a_terminal_it_is_asked_which_one() {
     let world = two_wait();
     let Some(seen) = world.answered("session", "2\n") else { return };
-    assert!(seen.contains("Which one?") && seen.contains("Dialog d1, session_1"), "{seen}");
-    let seen = world.answered("reset", "\n").unwrap();
-    assert!(seen.contains("nothing was done"), "{seen}");
+    assert!(seen.contains("Which one?") && seen.contains("d1, session_1"), "{seen}");
+    for answer in ["\n", "n\n", "", "3\n0\nd3\n1\n"] {
+        let (seen, code) = world.answered_with_code("reset", answer).unwrap();
+        assert!(seen.contains("Which one? [1-2] [N]one "), "{seen}");
+        assert!(seen.ends_with("Cancelled; nothing was changed.\n"), "{answer:?}: {seen}");
+        assert_eq!(code, 3, "{seen}");
+    }
     assert_eq!((world.read("a.txt").as_str(), world.read("b.txt").as_str()), ("1\n", "2\n"));
-    world.answered("reset", "1\n");
+    let seen = world.answered("reset", "3\n1\n").unwrap();
+    assert!(seen.contains("Please answer with a number from 1 to 2, or n."), "{seen}");
     assert_eq!((world.read("a.txt").as_str(), world.read("b.txt").as_str()), ("1\n", "0\n"));
 }
 
@@ -84,17 +89,17 @@ fn that_nothing_waits_is_said() {
     let world = one_waits();
     world.ok(&["approve"]);
     expect![[r#"
-        There is nothing to approve: no dialog has work that waits for approval.
+        Nothing to approve: no dialog has work that waits for approval.
         exit 0
     "#]]
     .assert_eq(&world.seen(&["approve"]));
     expect![[r#"
-        There is nothing to reset: no dialog has work that waits for approval; no file was changed.
+        Nothing to reset: no dialog has work that waits for approval; no file was changed.
         exit 0
     "#]]
     .assert_eq(&world.seen(&["reset"]));
     expect![[r#"
-        Dialog d1, session_2 (last approved DATE TIME)
+        d1, session_2 (last approved DATE TIME)
         Nothing that it did waits for approval.
         exit 0
     "#]]

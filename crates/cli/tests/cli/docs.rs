@@ -1,8 +1,10 @@
 //! The documents agree with the program.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use retake_engine::model::Event;
+use retake_service::setup::HookState;
 use serde_json::{Value, json};
 
 use crate::support::World;
@@ -26,6 +28,69 @@ fn the_reference_is_what_the_program_says() {
 }
 
 #[test]
+fn the_man_pages_are_what_the_program_makes() {
+    let made = tempfile::tempdir().unwrap();
+    World::new().ok(&["man-pages", made.path().to_str().unwrap()]);
+    let (made, folder) = (pages(made.path()), document("man"));
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in pages(&folder).keys().filter(|name| !made.contains_key(*name)) {
+            std::fs::remove_file(folder.join(name)).unwrap();
+        }
+        for (name, page) in &made {
+            std::fs::write(folder.join(name), page).unwrap();
+        }
+    }
+    let written = pages(&folder);
+    let names = |pages: &BTreeMap<_, _>| pages.keys().cloned().collect::<Vec<String>>();
+    assert_eq!(names(&written), names(&made), "run the tests with UPDATE_EXPECT=1");
+    for (name, page) in &made {
+        assert!(written[name] == *page, "{name} is out of date; run with UPDATE_EXPECT=1");
+    }
+    assert!(made.contains_key("retake-daemon-start.1") && !made.contains_key("retake-openapi.1"));
+    for group in ["Look", "Take back", "Decide", "Checkpoints", "Agents", "Upkeep", "For programs"]
+    {
+        assert!(
+            made["retake.1"].contains(
+                &format!(".SS {group}\n")
+                    .replace(".SS Take back", ".SS \"Take back\"")
+                    .replace(".SS For programs", ".SS \"For programs\"")
+            ),
+            "{group}"
+        );
+    }
+}
+
+/// Each checker that is installed accepts every page without a word.
+#[test]
+fn the_man_pages_are_accepted_by_groff_and_mandoc() {
+    let groff: &[&str] = &["groff", "-man", "-Tutf8", "-ww", "-z"];
+    let mandoc: &[&str] = &["mandoc", "-Tlint", "-Wunsupp"];
+    for checker in [groff, mandoc] {
+        for name in pages(&document("man")).keys() {
+            let page = document("man").join(name);
+            let mut command = std::process::Command::new(checker[0]);
+            let Ok(output) = command.args(&checker[1..]).arg(page).output() else { break };
+            let said = [output.stdout, output.stderr].concat();
+            assert!(
+                output.status.success() && said.is_empty(),
+                "{checker:?} {name}: {}",
+                String::from_utf8_lossy(&said)
+            );
+        }
+    }
+}
+
+fn pages(folder: &Path) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(Result::unwrap);
+    let page = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().unwrap();
+        (name, std::fs::read_to_string(entry.path()).unwrap())
+    };
+    entries.map(page).collect()
+}
+
+#[test]
 fn the_description_of_http_is_what_the_program_says() {
     let made = World::new().ok(&["openapi"]);
     assert!(std::fs::read_to_string(document("openapi.json")).unwrap() == made);
@@ -34,18 +99,66 @@ fn the_description_of_http_is_what_the_program_says() {
 #[test]
 fn the_guide_s_commands_are_commands_of_the_program() {
     let guide = std::fs::read_to_string(document("undo.md")).unwrap();
-    let reference = std::fs::read_to_string(document("cli.md")).unwrap();
     let commands: Vec<_> =
         guide.lines().filter_map(|line| line.strip_prefix("$ retake ")).collect();
     assert!(commands.len() > 30, "{commands:?}");
-    for command in commands {
-        let name = command.split(' ').next().unwrap();
-        let (_, section) = reference.split_once(&format!("\n## `retake {name}`\n")).expect(command);
-        let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
-        for option in command.split(' ').filter(|word| word.starts_with("--")) {
-            assert!(section.contains(option) || option == "--json", "{command}: {option}");
-        }
+    commands.into_iter().for_each(check_command);
+}
+
+#[test]
+fn the_commands_that_a_newcomer_reads_are_commands_of_the_program() {
+    for (page, least) in [("../README.md", 15), ("getting-started.md", 8)] {
+        let text = std::fs::read_to_string(document(page)).unwrap();
+        let is_typed = |before: &str| ["`", "$(", "\n", "$ "].iter().any(|s| before.ends_with(s));
+        let commands: Vec<_> = text
+            .match_indices("retake ")
+            .filter(|(at, _)| is_typed(&text[..*at]))
+            .map(|(at, name)| &text[at + name.len()..])
+            .map(|rest| rest.split(['`', ')', '#', '\n']).next().unwrap().trim())
+            .filter(|command| !command.starts_with('-'))
+            .collect();
+        assert!(commands.len() >= least, "{page}: {commands:?}");
+        commands.into_iter().for_each(check_command);
     }
+}
+
+/// Checks that the reference has a command, as it is typed after `retake `, and its options.
+fn check_command(command: &str) {
+    let reference = std::fs::read_to_string(document("cli.md")).unwrap();
+    let name = command.split(' ').next().unwrap();
+    let (_, section) = reference.split_once(&format!("\n## `retake {name}`\n")).expect(command);
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    for option in command.split(' ').filter(|word| word.starts_with("--")) {
+        let is_everywhere = ["--json", "--help", "--"].contains(&option);
+        assert!(is_everywhere || section.contains(option), "{command}: {option}");
+    }
+}
+
+/// Each reason that `retake status` has for an agent that is not recorded, in the same words.
+#[test]
+fn getting_started_explains_every_state_of_hooks() {
+    let page = std::fs::read_to_string(document("getting-started.md")).unwrap();
+    for state in [
+        HookState::Partly,
+        HookState::Absent,
+        HookState::Off,
+        HookState::Waiting,
+        HookState::Changed,
+        HookState::Broken,
+        HookState::Unreadable,
+    ] {
+        let words = state.describe().split(';').next().unwrap();
+        let mut rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
+        assert!(rows.any(|(said, _)| said.contains(words)), "{words}");
+    }
+}
+
+#[test]
+fn the_readme_quotes_what_an_agent_is_told() {
+    let readme = std::fs::read_to_string(document("../README.md")).unwrap();
+    let (_, quote) = readme.split_once("```text\n").unwrap();
+    let (quote, _) = quote.split_once("```").unwrap();
+    assert!(std::fs::read_to_string(document("freshness.md")).unwrap().contains(quote), "{quote}");
 }
 
 #[test]

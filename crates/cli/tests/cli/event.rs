@@ -100,7 +100,7 @@ fn the_events_folder_says_which_project_and_initialises_it() {
     let status: Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!(status["root"], json!(inner));
     // The folder above was not initialised with it.
-    assert_eq!(world.run(&["status"]).code, 1);
+    assert_eq!(world.run(&["status", "--json"]).json()["error"]["code"], "not_a_project");
 }
 
 #[test]

@@ -236,34 +236,33 @@ fn people_see_who_changed_what_under_which_agent() {
         ),
     );
     expect![[r#"
-        my-agent/2 in dialog d1: 1 file
-          FILE   CAME IN  READ                 EDITED  CHANGED BY OTHERS
-          b.txt  read     DATE TIME  -       -
+        d1/2: 1 file
+          FILE   LAST SEEN                 SINCE THEN
+          b.txt  read DATE TIME  unchanged
 
-        my-agent in dialog d1: 1 file, 1 changed since it looked
-          FILE   CAME IN  READ                 EDITED               CHANGED BY OTHERS
-          a.txt  read     DATE TIME  DATE TIME  DATE TIME  line 3 changed by you
-
+        d1: 1 file, 1 changed since it saw them
+          FILE   LAST SEEN                   SINCE THEN
+          a.txt  edited DATE TIME  line 3 changed by you, DATE TIME
         exit 0
     "#]]
     .assert_eq(&world.seen(&["context"]));
     expect![[r#"
-        my-agent in dialog d1: 1 file, 1 changed since it looked
+        d1: 1 file, 1 changed since it saw them
+          FILE   WHEN                 WHAT                   CHANGE
           a.txt  DATE TIME  read
-          a.txt  DATE TIME  edited                 c6
-          a.txt  DATE TIME  changed by you         c10
-          a.txt  now                  line 3 changed by you
-
+                 DATE TIME  edited                 c6
+                 DATE TIME  changed by you         c10
+                 now                  line 3 changed by you
         exit 0
     "#]]
     .assert_eq(&world.seen(&["context", "--timeline", "--agent", "main"]));
     expect![[r#"
-        Dialog d1: All files are as its agents last saw them.
+        d1: All files are as its agents last saw them.
         exit 0
     "#]]
     .assert_eq(&world.seen(&["context", "--stale", "--agent", "2"]));
     let status = world.ok(&["status"]);
-    let line = "my-agent (dialog d1) has not seen 1 changed file; see `retake context --stale";
+    let line = "d1 has not seen 1 changed file; see `retake context --stale --dialog d1`";
     assert!(status.contains(line), "{status}");
     assert_eq!(
         world.run(&["status", "--json"]).json()["stale"],
@@ -282,7 +281,7 @@ fn people_see_who_changed_what_under_which_agent() {
     "#]]
     .assert_eq(&world.seen(&["context", "mark", "a.txt", "--source", "file_mentioned"]));
     expect![[r#"
-        Dialog d1: All files are as its agents last saw them.
+        d1: All files are as its agents last saw them.
         exit 0
     "#]]
     .assert_eq(&world.seen(&["context", "--stale"]));
@@ -313,10 +312,10 @@ fn task_metadata_is_written_whole_and_read_back() {
     assert!(text.contains("\n      \"record_source\": \"user_edited\",\n"), "{text}");
     tell(&world, &json!({ "event": "dialog_start", "dialog": "d2" }));
     let told = world.ok(&["context", "import", path, "--dialog", "d2"]);
-    assert_eq!(told, "Took in 3 entries.\n");
+    assert_eq!(told, "Imported 3 entries.\n");
     assert_eq!(world.ok(&["context", "export", "--dialog", "d2"]), text);
     let told = world.ok(&["context", "import", path, "--dialog", "d2"]);
-    assert_eq!(told, "Took in 0 entries; 3 were on record already.\n");
+    assert_eq!(told, "Imported 0 entries; 3 were on record already.\n");
     let left: Vec<_> = std::fs::read_dir(world.outer().join("tmp")).unwrap().collect();
     assert_eq!(left.len(), 2, "nothing else lies about: {left:?}");
 }

@@ -317,7 +317,7 @@ fn a_summary_stands_for_messages_and_goes_again() {
     let planned = world.ok(&[&condense[..], &["--dry-run"]].concat());
     assert!(planned.contains("4 messages"), "{planned}");
     let unasked = world.run(&condense);
-    assert!(unasked.code == 1 && unasked.stderr.contains("--yes"), "{}", unasked.stderr);
+    assert!(unasked.code == 3 && unasked.stderr.contains("--yes"), "{}", unasked.stderr);
     assert!(server.requests().is_empty());
 
     let done = keyed(&world, &[&condense[..], &["--yes", "--json"]].concat());

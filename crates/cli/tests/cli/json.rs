@@ -52,7 +52,7 @@ fn every_command_prints_one_document() {
         assert_eq!(log["changes"].as_array().unwrap().len(), count, "{filter:?}");
     }
     let text = world.ok(&["dialogs", "--turns", "d1"]) + &world.ok(&["dialogs", "--calls", "d1"]);
-    assert!(text.contains("MESSAGE") && text.contains("echo two >> a.txt"), "{text}");
+    assert!(text.contains("REMOVED") && text.contains("echo two >> a.txt"), "{text}");
     let doctor = world.run(&["doctor", "--read-data", "--json"]).json();
     assert_eq!(doctor["healthy"], true);
     let demo = world.run(&["demo", "--json"]).json();

@@ -5,11 +5,16 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 mod blame;
+mod bug_report;
 mod callers;
 mod colour;
+mod completions;
 mod concurrent_processes;
+mod config;
 mod confirmation;
+mod conflict_choice;
 mod daemon;
+mod demo;
 mod dialog_choice;
 mod docs;
 mod event;
@@ -19,7 +24,9 @@ mod history;
 mod hook;
 mod injection;
 mod json;
+mod listings;
 mod maintenance;
+mod meant;
 mod nested_projects;
 mod recover;
 mod reported_outcomes;

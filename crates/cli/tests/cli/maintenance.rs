@@ -42,7 +42,7 @@ fn gc_shows_a_meter_and_a_forecast() {
     expect![[r#"
         Nothing would be removed now.
 
-        DIALOG LAST ACTIVITY GOES WHY
+        DIALOG LAST ACTIVE GOES WHY
         d1 DATE TIME DATE TIME more dialogs than retention.max_dialogs has unapproved work
 
         The record takes SIZE on disk: content SIZE, records SIZE.
@@ -75,7 +75,7 @@ fn gc_shows_a_meter_and_a_forecast() {
         on disk SIZE SIZE
 
         Later:
-        DIALOG LAST ACTIVITY GOES WHY
+        DIALOG LAST ACTIVE GOES WHY
         d1 DATE TIME DATE TIME more dialogs than retention.max_dialogs has unapproved work
     "#]]
     .assert_eq(&squeezed(&world, &done));
@@ -98,7 +98,7 @@ fn purge_asks_shows_and_removes() {
     let world = World::with(&[("secret.txt", "top secret words\n"), ("a.txt", "one\n")]);
     world.shell("k1", "echo more secrets >> secret.txt");
     let asked = world.run(&["purge", "secret.txt"]);
-    assert_eq!(asked.code, 1);
+    assert_eq!(asked.code, 3);
     assert!(asked.stderr.contains("--yes"), "{}", asked.stderr);
     let dry = world.ok(&["purge", "secret.txt", "--dry-run"]);
     expect![[r#"
@@ -115,7 +115,7 @@ fn purge_asks_shows_and_removes() {
     "#]]
     .assert_eq(&world.normal(&done));
     assert!(world.ok(&["status"]).contains("purged from the record"));
-    assert!(world.ok(&["log"]).contains("content before not captured"));
+    assert!(world.ok(&["log", "--files"]).contains("content before not captured"));
     assert_eq!(std::fs::read(world.root().join("secret.txt")).unwrap().len(), 30);
     let again = world.run(&["purge", "secret.txt", "--yes", "--json"]);
     assert_eq!((again.code, &again.json()["error"]["code"]), (1, &json!("nothing_on_record")));
@@ -172,7 +172,11 @@ fn git_without_checkpoints_says_so() {
     let world = World::with(&[("a.txt", "one\n")]);
     let ran = world.run(&["git", "--", "log"]);
     assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("there are no checkpoints of no dialog yet"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("there are no checkpoints outside of dialogs yet"),
+        "{}",
+        ran.stderr
+    );
     let ran = world.run(&["git", "--json", "--", "log"]);
     assert_eq!(ran.code, 2, "git's output is git's own");
 }

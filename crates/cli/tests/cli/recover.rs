@@ -54,7 +54,7 @@ fn an_interrupted_operation_is_told_of_until_it_is_settled() {
     let world = interrupted();
     let half = files(&world);
     expect![[r#"
-        Operation o11 (undo of turn 1 of dialog d1) was interrupted after 1 of 3 files.
+        Operation o11 (undo of turn 1 of d1 (“go”)) was interrupted after 1 of 3 files.
           written  a.txt
           waits    b.txt
           waits    c.txt
@@ -74,18 +74,23 @@ fn an_interrupted_operation_is_told_of_until_it_is_settled() {
 
     expect![[r#"
         Project [WORLD]/project
-        Operation o11 (undo of turn 1 of dialog d1) was interrupted after 1 of 3 files.
+        Recording: no agent that Retake knows is installed (see `retake setup --status`)
+
+        Operation o11 (undo of turn 1 of d1 (“go”)) was interrupted after 1 of 3 files.
         Nothing is undone before `retake recover`.
 
-        Agents changed 3 files; nobody has decided on them yet:
+        3 files that agents changed wait for your review:
 
-        d1  “go”  last active DATE TIME
-          main
-            M  a.txt  +1  -0  1 change  c6
-            M  b.txt  +1  -0  1 change  c7
-            M  c.txt  +1  -0  1 change  c8
+        d1  “go”  DATE TIME
+          M  a.txt  +1  -0  c6
+          M  b.txt  +1  -0  c7
+          M  c.txt  +1  -0  c8
 
-        agent (dialog d1) has not seen 1 changed file; see `retake context --stale --dialog d1`
+          retake diff     see what agents changed
+          retake undo     take back the last turn; your own edits stay
+          retake approve  keep it
+
+        d1 has not seen 1 changed file; see `retake context --stale --dialog d1`
 
         3 files tracked · 4 changes on record · record SIZE
         exit 0
@@ -94,13 +99,14 @@ fn an_interrupted_operation_is_told_of_until_it_is_settled() {
     assert_eq!(run(&world, &["status", "--json"]).json()["interrupted"], interrupted);
     for reading in [&["log"][..], &["show", "c6"], &["dialogs"], &["checkpoints"], &["session"]] {
         let ran = run(&world, reading);
-        let warning = "warning: operation o11 (undo of turn 1 of dialog d1) was interrupted; \
+        let warning = "warning: operation o11 (undo of turn 1 of d1 (“go”)) was interrupted; \
                        see `retake recover`\n";
         assert_eq!((ran.code, ran.stderr.as_str()), (0, warning), "{reading:?}");
     }
     expect![[r#"
-        o11  DATE TIME  undo  interrupted  CHECK-ID  undo of turn 1 of dialog d1
-        warning: operation o11 (undo of turn 1 of dialog d1) was interrupted; see `retake recover`
+        OPERATION  WHEN                 STATE        SAFETY    WHAT
+        o11        DATE TIME  interrupted  CHECK-ID  undo of turn 1 of d1 (“go”)
+        warning: operation o11 (undo of turn 1 of d1 (“go”)) was interrupted; see `retake recover`
         exit 0
     "#]]
     .assert_eq(&world.seen(&["ops"]));
@@ -113,7 +119,7 @@ fn an_interrupted_operation_is_told_of_until_it_is_settled() {
         );
     }
     expect![[r#"
-        error: operation o11 (undo of turn 1 of dialog d1) was interrupted, and nothing else is written before that is settled
+        error: operation o11 (undo of turn 1 of d1 (“go”)) was interrupted, and nothing else is written before that is settled
         hint: `retake recover --resume` finishes it, `retake recover --undo` takes it back
         exit 1
     "#]].assert_eq(&world.seen(&["undo"]));
@@ -124,11 +130,11 @@ fn an_interrupted_operation_is_told_of_until_it_is_settled() {
 fn resuming_writes_the_rest() {
     let world = interrupted();
     expect![[r#"
-          wrote  a.txt  as planned before the interruption
-          wrote  b.txt  as planned before the interruption
-          wrote  c.txt  as planned before the interruption
+          restored  a.txt
+          restored  b.txt
+          restored  c.txt
 
-        Undo of turn 1 of dialog d1: 3 files changed.
+        Undo of turn 1 of d1 (“go”): 3 files changed.
         Safety checkpoint CHECK-ID; take it back with `retake redo`.
         exit 0
     "#]]

@@ -61,7 +61,7 @@ fn a_dry_run_of_several_steps_is_what_they_do() {
     assert!(told.iter().all(|step| step["dry_run"] == true && step["operation"].is_null()));
     let text = world.ok(&["undo", "3", "--dry-run", "--diff"]);
     for (number, diff) in [(3, "-seven\n+7"), (2, "-five\n+5"), (1, "-two\n+2")] {
-        assert!(text.contains(&format!("undo of turn {number} of dialog d1")), "{text}");
+        assert!(text.contains(&format!("undo of turn {number} of d1")), "{text}");
         assert!(text.contains(diff), "{text}");
     }
     assert_eq!(text.matches("Nothing was written.").count(), 1, "{text}");
@@ -115,7 +115,7 @@ fn more_steps_than_there_are_are_told_once() {
     world.shell("k1", "echo 1 > a.txt");
     for words in [&["undo", "4", "--dry-run"][..], &["undo", "4"]] {
         let told = world.ok(words);
-        assert_eq!(told.matches("turn 1 of dialog d1").count(), 1, "{told}");
+        assert_eq!(told.matches("turn 1 of d1").count(), 1, "{told}");
         assert_eq!(told.matches("nothing more to undo").count(), 1, "{told}");
     }
     assert_eq!(world.read("a.txt"), "0\n");
@@ -181,7 +181,7 @@ fn a_restore_for_one_dialog_concerns_what_that_dialog_changed() {
     world.write("mine.txt", "mine\n");
     let ran = world.run(&["restore", &id, "--dialog", "d1", "--yes"]);
     assert_eq!(ran.code, 3, "{} {}", ran.text(), ran.stderr);
-    assert!(ran.text().contains("dialog d2 changed it since"), "{}", ran.text());
+    assert!(ran.text().contains("d2 changed it since"), "{}", ran.text());
     let now = ["a.txt", "b.txt", "c.txt", "new.txt", "mine.txt"].map(|name| world.read(name));
     assert_eq!(now, ["a\n", "2\n", "2\n", "(absent)", "mine\n"]);
     // With --exact, also what others changed later; still nothing that the dialog had no part in.

@@ -25,6 +25,7 @@ fn the_first_checkpoint_comes_with_init() {
           gaps        none: everything tracked is protected
           checkpoint  CHECK-ID (come back to it with `retake restore CHECK-ID`)
           record      [STORE] (SIZE)
+        Recording: no agent that Retake knows is installed (see `retake setup --status`)
     "#]]
     .assert_eq(&world.normal(&made));
     world.write("a.txt", "1\n");
@@ -54,7 +55,7 @@ fn a_checkpoint_is_made_listed_and_come_back_to() {
     let id = made.split(' ').nth(1).unwrap().to_owned();
     world.write("a.txt", "1\n");
     expect![[r#"
-        error: nothing was changed, since this needs a yes:
+        error: nothing was changed: restore to 'before\nthe storm' needs your confirmation:
           It replaces edits of yours: a.txt.
         hint: --yes does it, --dry-run --diff shows it
         exit 3
@@ -62,7 +63,7 @@ fn a_checkpoint_is_made_listed_and_come_back_to() {
     .assert_eq(&world.seen(&["restore", &id]));
     assert_eq!(world.read("a.txt"), "1\n");
     expect![[r#"
-          wrote  a.txt  as in the checkpoint; replaces your edits
+          restored  a.txt  as in the checkpoint; replaces your edits
 
         Restore to 'before\nthe storm': 1 file changed.
         Safety checkpoint CHECK-ID; take it back with `retake undo`.
@@ -79,7 +80,8 @@ fn a_checkpoint_is_made_listed_and_come_back_to() {
     world.ok(&["undo"]);
     assert_eq!(world.read("a.txt"), "1\n");
     expect![[r#"
-        CHECK-ID  DATE TIME  before_operation  -  -  Before undo of o5 (restore to 'before\nthe storm')
+        CHECKPOINT  MADE                 KIND              DIALOG  SESSION  NAME
+        CHECK-ID    DATE TIME  before operation  -       -        Before undo of o5 (restore to 'before\nthe storm')
         exit 0
     "#]].assert_eq(&world.seen(&["checkpoints", "-n", "1"]));
     let list = world.run(&["checkpoints", "--json"]).json();
@@ -134,20 +136,20 @@ fn an_event_s_reply_names_the_checkpoint_before_a_message() {
 fn restore_to_before_a_message_says_which_answers_go() {
     let world = two_answers();
     expect![[r#"
-        error: nothing was changed, since this needs a yes:
-          It deletes 1 file: two.txt.
+        error: nothing was changed: restore to before message 2 of d1 (“make it two”) needs your confirmation:
+          It removes 1 file: two.txt.
         hint: --yes does it, --dry-run --diff shows it
         exit 3
     "#]]
     .assert_eq(&world.seen(&["restore", "--before-message", "2"]));
     expect![[r#"
-          wrote    a.txt    as in the checkpoint
-          deleted  two.txt  as in the checkpoint
+          restored  a.txt
+          removed   two.txt  (not in the checkpoint)
 
-        Restore to before message 2 of dialog d1 (make it two): 2 files changed.
+        Restore to before message 2 of d1 (“make it two”): 2 files changed.
         Safety checkpoint CHECK-ID; take it back with `retake undo`.
         The restored state is checkpoint CHECK-ID.
-        Undone with it: the answer to message 2 of dialog d1.
+        Undone with it: the answer to message 2 of d1.
         exit 0
     "#]]
     .assert_eq(&world.seen(&["restore", "--before-message", "2", "--yes"]));
@@ -155,13 +157,13 @@ fn restore_to_before_a_message_says_which_answers_go() {
     world.ok(&["undo"]);
     assert_eq!(world.read("a.txt"), "2\n");
     expect![[r#"
-          wrote    a.txt    as in the checkpoint
-          deleted  two.txt  as in the checkpoint
+          restored  a.txt
+          removed   two.txt  (not in the checkpoint)
 
-        Restore to before message 1 of dialog d1 (make it one): 2 files changed.
+        Restore to before message 1 of d1 (“make it one”): 2 files changed.
         Safety checkpoint CHECK-ID; take it back with `retake undo`.
         The restored state is checkpoint CHECK-ID.
-        Undone with it: the answers to messages 1, 2 of dialog d1.
+        Undone with it: the answers to messages 1, 2 of d1.
         exit 0
     "#]]
     .assert_eq(&world.seen(&["restore", "--before-message", "1", "--dialog", "d1", "-y"]));
@@ -194,28 +196,29 @@ fn files_of_the_person_and_of_other_dialogs_stay_unless_exact() {
     world.say("d2", "go");
     world.shell_of("d2", "k9", "echo d2 > b.txt");
     expect![[r#"
-          wrote    a.txt     as in the checkpoint
-          left     b.txt     dialog d2 changed it since
-                             → --exact takes it all the same
-          kept     mine.txt  made by you
-          deleted  two.txt   as in the checkpoint
+          restored  a.txt
+          left      b.txt     d2 changed it since
+                              → --exact takes it all the same
+          kept      mine.txt  made by you
+          removed   two.txt   (not in the checkpoint)
 
-        Restore to before message 1 of dialog d1 (make it one): 2 files changed, 1 left as it is.
+        Restore to before message 1 of d1 (“make it one”): 2 files changed, 1 left as it is.
         Safety checkpoint CHECK-ID; take it back with `retake undo`.
         The restored state is checkpoint CHECK-ID.
-        Undone with it: the answers to messages 1, 2 of dialog d1.
+        Undone with it: the answers to messages 1, 2 of d1.
         exit 3
     "#]]
     .assert_eq(&world.seen(&["restore", "--before-message", "1", "--dialog", "d1", "--yes"]));
     assert_eq!((world.read("mine.txt").as_str(), world.read("b.txt").as_str()), ("mine\n", "d2\n"));
     expect![[r#"
-        Plan: restore to before message 1 of dialog d1 (make it one)
-          write   b.txt     as in the checkpoint
-          delete  mine.txt  not in the checkpoint; made by you
-        This needs a yes:
+        Plan: restore to before message 1 of d1 (“make it one”)
+          restore  b.txt
+          remove   mine.txt  not in the checkpoint; made by you
+        Undone with it: the answer to message 1 of d2.
+        This needs your confirmation:
           It replaces edits of yours: mine.txt.
-          Dialog d2 changed some of these files, too.
-          It deletes 1 file: mine.txt.
+          d2 changed some of these files, too.
+          It removes 1 file: mine.txt.
         Nothing was written.
         exit 0
     "#]]

@@ -42,9 +42,9 @@ fn accepting_writes_no_file_and_rejecting_takes_back() {
     "#]]
     .assert_eq(&world.seen(&["accept", &a]));
     expect![[r#"
-          wrote  b.txt  as it was before
+          restored  b.txt
 
-        Reject of c9: 1 file changed.
+        Reject of c9 in b.txt: 1 file changed.
         Safety checkpoint CHECK-ID; take it back with `retake undo`.
         exit 0
     "#]]
@@ -55,7 +55,7 @@ fn accepting_writes_no_file_and_rejecting_takes_back() {
     expect![[r#"
           kept  b.txt  was rejected before
 
-        Reject of c9: no file changed.
+        Reject of c9 in b.txt: no file changed.
         exit 0
     "#]]
     .assert_eq(&world.seen(&["reject", &b]));
@@ -67,7 +67,7 @@ fn accepting_writes_no_file_and_rejecting_takes_back() {
     .assert_eq(&world.seen(&["accept", &b]));
     // Named, an accepted change can still be rejected; by scope it is left in peace.
     expect![[r#"
-          wrote  c.txt  as it was before
+          restored  c.txt
 
         Reject of all changes: 1 file changed.
         Safety checkpoint CHECK-ID; take it back with `retake undo`.
@@ -115,7 +115,7 @@ fn scopes_are_files_dialogs_agents_and_all() {
 fn single_places_are_decided_on() {
     let (world, id) = two_places();
     expect![[r#"
-          wrote  a.txt  as it was before
+          restored  a.txt
 
         Reject of hunk 2 of c6: 1 file changed.
         Safety checkpoint CHECK-ID; take it back with `retake undo`.
@@ -149,17 +149,17 @@ fn a_rejection_takes_later_work_of_agents_along_after_a_yes() {
     let first = world.change_of("a.txt");
     world.shell("k2", "sed -i s/two/TWO/ a.txt");
     expect![[r#"
-        error: nothing was changed, since this needs a yes:
-          It takes back later changes too: c9 in a.txt by agent d1/main.
+        error: nothing was changed: reject of c6 in a.txt needs your confirmation:
+          It takes back later changes too: c9 in a.txt by d1.
         hint: --yes does it, --dry-run --diff shows it
         exit 3
     "#]]
     .assert_eq(&world.seen(&["reject", &first]));
     assert_eq!(world.read("a.txt"), LINES.replace('2', "TWO"));
     expect![[r#"
-          wrote  a.txt  as it was before
+          restored  a.txt
 
-        Reject of c6: 1 file changed.
+        Reject of c6 in a.txt: 1 file changed.
         Safety checkpoint CHECK-ID; take it back with `retake undo`.
         exit 0
     "#]]
@@ -182,12 +182,12 @@ fn the_persons_edit_is_only_taken_back_with_cascade_and_a_yes() {
                        → --markers writes both versions into the file
                        → --cascade takes the later changes back too
 
-        Reject of c6: no file changed, 1 left as it is.
+        Reject of c6 in a.txt: no file changed, 1 left as it is.
         exit 3
     "#]]
     .assert_eq(&world.seen(&["reject", &id]));
     expect![[r#"
-        error: nothing was changed, since this needs a yes:
+        error: nothing was changed: reject of c6 in a.txt needs your confirmation:
           It takes back edits of yours: c8 in a.txt.
         hint: --yes does it, --dry-run --diff shows it
         exit 3

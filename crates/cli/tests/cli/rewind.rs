@@ -132,7 +132,7 @@ fn undo_takes_the_conversation_along_and_redo_brings_it_back() {
     assert_eq!(told.count("SELECT count(*) FROM conversation_view"), 0, "it was only shown");
     assert!(world.ok(&["undo", "--both", "--dry-run"]).contains("would be hidden"));
     let text = world.ok(&["undo", "--both"]);
-    assert!(text.contains("From \"do two\" on the conversation of dialog"), "{text}");
+    assert!(text.contains("From “do two” on the conversation of s1"), "{text}");
     assert!(text.contains("`retake history back`"), "{text}");
     assert!(text.contains("`retake redo --both`"), "{text}");
     assert_eq!(world.read("a.txt"), "one\n");
@@ -156,7 +156,7 @@ fn the_conversation_alone_leaves_every_file_and_status_as_it_is() {
     assert_eq!(told.world.ok(&["log", "--json"]), log);
     assert_eq!(told.world.run(&["ops", "--json"]).json(), json!({ "operations": [] }));
     let again = told.world.ok(&["undo", "--conversation"]);
-    assert!(again.starts_with("Nothing of the conversation of dialog"), "{again}");
+    assert!(again.starts_with("Nothing of the conversation of s1"), "{again}");
     assert_eq!(told.world.run(&["undo", "--both", "--conversation"]).code, 2);
     let several = told.world.run(&["undo", "2", "--conversation"]);
     assert!(several.code == 2 && several.stderr.contains("one step"), "{}", several.stderr);
@@ -167,7 +167,7 @@ fn restore_cuts_the_conversation_at_its_message() {
     let told = Told::two_turns();
     let restore = ["restore", "--before-message", "2"];
     let text = told.world.ok(&[&restore[..], &["--both", "--yes"]].concat());
-    assert!(text.contains("From \"do two\" on"), "{text}");
+    assert!(text.contains("From “do two” on"), "{text}");
     assert_eq!(told.world.read("a.txt"), "one\n");
     // What undoes the restore brings the conversation back.
     let back = told.conversation(&["undo", "--both"]);

@@ -49,20 +49,20 @@ fn each_scope_takes_back_its_own() {
 fn the_result_has_a_line_for_each_file_and_says_how_to_take_it_back() {
     let world = three_answers();
     expect![[r#"
-        Plan: rollback of all changes of dialog d1
-          delete  1.txt  as it was before
-          delete  2.txt  as it was before
-          delete  3.txt  as it was before
+        Plan: rollback of all changes of d1
+          remove  1.txt  (did not exist)
+          remove  2.txt  (did not exist)
+          remove  3.txt  (did not exist)
         Nothing was written.
         exit 0
     "#]]
     .assert_eq(&world.seen(&["rollback", "--dialog", "d1", "--dry-run"]));
     expect![[r#"
-          deleted  1.txt  as it was before
-          deleted  2.txt  as it was before
-          deleted  3.txt  as it was before
+          removed  1.txt  (did not exist)
+          removed  2.txt  (did not exist)
+          removed  3.txt  (did not exist)
 
-        Rollback of all changes of dialog d1: 3 files changed.
+        Rollback of all changes of d1: 3 files changed.
         Safety checkpoint CHECK-ID; take it back with `retake undo`.
         exit 0
     "#]]
@@ -139,7 +139,7 @@ fn what_two_dialogs_may_have_done_is_left_unless_included() {
           left  a.txt  another agent may have made this change
                        → --include-shared takes it all the same
 
-        Rollback of all changes of dialog d1: no file changed, 1 left as it is.
+        Rollback of all changes of d1: no file changed, 1 left as it is.
         exit 3
     "#]]
     .assert_eq(&world.seen(&["rollback", "--dialog", "d1"]));
@@ -164,7 +164,7 @@ fn what_git_changed_since_is_left_unless_asked_for() {
     expect![[r#"
           kept  a.txt  git took it back already
 
-        Rollback of all changes of dialog d1: no file changed.
+        Rollback of all changes of d1: no file changed.
         exit 0
     "#]]
     .assert_eq(&seen);

@@ -58,6 +58,10 @@ fn exit_codes_and_signals_are_the_program_s() {
     assert!(missing.stderr.contains("no-such-program cannot be run"), "{}", missing.stderr);
     world.write("plain.txt", "no program\n");
     assert_eq!(world.run(&["run", "--", "./plain.txt"]).code, 126);
+    assert_eq!(world.run(&["run", "--", "./missing"]).code, 127);
+    assert_eq!(world.run(&["run", "--", "."]).code, 126);
+    let dialogs = world.run(&["dialogs", "--json"]).json();
+    assert_eq!(dialogs["dialogs"].as_array().unwrap().len(), 3, "only of programs that ran");
 }
 
 #[test]

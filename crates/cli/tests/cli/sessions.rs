@@ -18,7 +18,7 @@ fn rounds_are_approved_and_reset_and_numbers_only_grow() {
     world.say("d1", "two");
     world.shell("k2", "echo more > more.txt");
     expect![[r#"
-        Dialog d1, session_1 (nothing is approved yet)
+        d1, session_1 (nothing is approved yet)
           M  a.txt     +1  -1
           A  more.txt  +1  -0
         2 files; `retake approve` keeps this, `retake reset` takes it back.
@@ -26,13 +26,13 @@ fn rounds_are_approved_and_reset_and_numbers_only_grow() {
     "#]]
     .assert_eq(&world.seen(&["session"]));
     expect![[r#"
-        Approved session_1 of dialog d1: 2 changes, 4 checkpoints, as CHECK-ID.
+        Approved session_1 of d1: 2 changes, 4 checkpoints, as CHECK-ID.
         What comes next is in session_2; `retake reset` goes back to here.
         exit 0
     "#]]
     .assert_eq(&world.seen(&["approve", "-m", "good\u{1b}[2J"]));
     expect![[r#"
-        Dialog d1, session_2 (last approved DATE TIME)
+        d1, session_2 (last approved DATE TIME)
         Nothing that it did waits for approval.
         exit 0
     "#]]
@@ -40,18 +40,18 @@ fn rounds_are_approved_and_reset_and_numbers_only_grow() {
     world.say("d1", "three");
     world.shell("k3", "echo 3 > a.txt; rm more.txt; echo x > x.txt");
     expect![[r#"
-        error: nothing was changed, since this needs a yes:
-          It deletes 1 file: x.txt.
+        error: nothing was changed: reset of d1 needs your confirmation:
+          It removes 1 file: x.txt.
         hint: --yes does it, --dry-run --diff shows it
         exit 3
     "#]]
     .assert_eq(&world.seen(&["reset"]));
     expect![[r#"
-          wrote    a.txt     as it was before
-          created  more.txt  as it was before
-          deleted  x.txt     as it was before
+          restored      a.txt
+          brought back  more.txt
+          removed       x.txt     (did not exist)
 
-        Reset of dialog d1: 3 files changed.
+        Reset of d1: 3 files changed.
         Safety checkpoint CHECK-ID; take it back with `retake undo`.
         What comes next is in session_3.
         exit 0
@@ -59,6 +59,7 @@ fn rounds_are_approved_and_reset_and_numbers_only_grow() {
     .assert_eq(&world.seen(&["reset", "--yes"]));
     assert_eq!((world.read("a.txt").as_str(), world.read("more.txt").as_str()), ("1\n", "more\n"));
     expect![[r#"
+        SESSION    STATE      OPENED               CLOSED               COMMIT    MESSAGE
         session_1  merged     DATE TIME  DATE TIME  CHECK-ID  good\x1b[2J
         session_2  abandoned  DATE TIME  DATE TIME  -
         session_3  active     DATE TIME  -                    -
@@ -231,9 +232,11 @@ fn each_dialog_is_approved_and_reset_for_itself() {
     world.ok(&["approve", "--dialog", "d2"]);
     expect![[r#"
         Project [WORLD]/project
-        Nothing that agents changed waits for a decision.
+        Recording: no agent that Retake knows is installed (see `retake setup --status`)
 
-        agent (dialog d1) has not seen 1 changed file; see `retake context --stale --dialog d1`
+        Nothing waits for your review.
+
+        d1 has not seen 1 changed file; see `retake context --stale --dialog d1`
 
         2 files tracked · 3 changes on record · record SIZE
         exit 0
@@ -248,9 +251,9 @@ fn an_exact_reset_lists_what_of_the_person_s_it_replaces() {
     world.shell("k1", "echo 1 >> a.txt");
     world.write("mine.txt", "mine\n");
     expect![[r#"
-        error: nothing was changed, since this needs a yes:
+        error: nothing was changed: reset of d1 needs your confirmation:
           It replaces edits of yours: mine.txt.
-          It deletes 1 file: mine.txt.
+          It removes 1 file: mine.txt.
         hint: --yes does it, --dry-run --diff shows it
         exit 3
     "#]]

@@ -90,6 +90,8 @@ impl World {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("RETAKE_HOME", self.home())
             .env("RETAKE_AUTOSTART", "0")
+            // A slow machine does not make `just now` of it `1 min ago`.
+            .env("RETAKE_DATE", "iso")
             .env("HOME", self.outer().join("person"))
             .env("TMPDIR", self.outer().join("tmp"))
             .env("TZ", "UTC");
@@ -177,6 +179,11 @@ impl World {
 
     /// Returns what a terminal shows to a person who gives this answer, by `script` if installed.
     pub(crate) fn answered(&self, words: &str, answer: &str) -> Option<String> {
+        self.answered_with_code(words, answer).map(|(seen, _)| seen)
+    }
+
+    /// Like [`Self::answered`], with the exit code.
+    pub(crate) fn answered_with_code(&self, words: &str, answer: &str) -> Option<(String, i32)> {
         let program = self.command(&[]);
         let line = format!("{} {words}", program.get_program().to_str().unwrap());
         let mut script = Command::new("script");
@@ -190,7 +197,7 @@ impl World {
         child.stdin.take()?.write_all(answer.as_bytes()).ok()?;
         let output = child.wait_with_output().ok()?;
         let seen = String::from_utf8(output.stdout).expect("nothing invalid on a terminal");
-        (!seen.is_empty()).then_some(seen)
+        (!seen.is_empty()).then_some((seen.replace("\r\n", "\n"), output.status.code()?))
     }
 
     /// Output with what differs from run to run replaced.

@@ -1,5 +1,7 @@
 //! What people see.
 
+use std::path::PathBuf;
+
 use expect_test::expect;
 
 use crate::support::World;
@@ -23,22 +25,24 @@ fn init_tells_what_is_tracked_and_where_the_record_is() {
     let world = World::new();
     world.write("a.txt", "one\n");
     let first = world.ok(&["init"]);
-    expect![[r"
+    expect![[r#"
         Now tracking [WORLD]/project
           tracked  1 file
           gaps     none: everything tracked is protected
           record   [STORE] (SIZE)
-    "]]
+        Recording: no agent that Retake knows is installed (see `retake setup --status`)
+    "#]]
     .assert_eq(&world.normal(&first));
     world.write("a.txt", "two\n");
     let again = world.ok(&["init"]);
-    expect![[r"
+    expect![[r#"
         Already tracking [WORLD]/project
           tracked    1 file
-          caught up  1 change since the last look (see `retake log`)
+          caught up  1 change since the last scan (see `retake log --all`)
           gaps       none: everything tracked is protected
           record     [STORE] (SIZE)
-    "]]
+        Recording: no agent that Retake knows is installed (see `retake setup --status`)
+    "#]]
     .assert_eq(&world.normal(&again));
 }
 
@@ -46,21 +50,23 @@ fn init_tells_what_is_tracked_and_where_the_record_is() {
 fn log_and_status_say_who_changed_what() {
     let world = story();
     expect![[r#"
-        c9  DATE TIME  agent d1/main  window   create  +1  -0  src.txt
-        c8  DATE TIME  agent d1/main  window   delete  +0  -1  b.txt
-        c5  DATE TIME  agent d1/main  window   modify  +1  -0  a.txt
-        c2  DATE TIME  user           assumed  modify  +1  -0  a.txt
+        ●  DATE TIME  d1  3 files  +2  -1  c9 c8 c5
     "#]]
     .assert_eq(&world.normal(&world.ok(&["log"])));
     expect![[r#"
         Project [WORLD]/project
-        Agents changed 3 files; nobody has decided on them yet:
+        Recording: no agent that Retake knows is installed (see `retake setup --status`)
 
-        d1  last active DATE TIME
-          main
-            M  a.txt    +1  -0  1 change  c5
-            D  b.txt    +0  -1  1 change  c8
-            A  src.txt  +1  -0  1 change  c9
+        3 files that agents changed wait for your review:
+
+        d1  DATE TIME
+          M  a.txt    +1  -0  c5
+          D  b.txt    +0  -1  c8
+          A  src.txt  +1  -0  c9
+
+          retake diff     see what agents changed
+          retake undo     take back the last turn; your own edits stay
+          retake approve  keep it
 
         3 files tracked · 4 changes on record · record SIZE · 1 name ignored
     "#]]
@@ -70,8 +76,8 @@ fn log_and_status_say_who_changed_what() {
     "#]]
     .assert_eq(&world.normal(&world.ok(&["status", "--ignored"])));
     expect![[r#"
-        DIALOG  KIND  TURNS  STARTED              LAST ACTIVITY        STATE    AGENTS  TITLE
-        d1      -         0  DATE TIME  DATE TIME  working  main
+        DIALOG  TURNS  LAST ACTIVE          STATE    AGENTS
+        d1          0  DATE TIME  working  -
     "#]]
     .assert_eq(&world.normal(&world.ok(&["dialogs"])));
 }
@@ -83,8 +89,8 @@ fn show_and_diff_say_what_changed() {
         change  c5
         path    a.txt
         what    modify by command
-        when    DATE TIME (ISO)
-        actor   agent d1/main (window)
+        when    DATE TIME
+        actor   d1 (window: only this call was running)
         dialog  d1
         agent   main
         call    k1 (Bash)
@@ -178,12 +184,14 @@ fn filters_let_through_what_fits() {
 #[test]
 fn a_project_without_agents_says_so() {
     let world = World::with(&[("a", "1\n")]);
-    expect![[r"
+    expect![[r#"
         Project [WORLD]/project
-        No agent has changed anything.
+        Recording: no agent that Retake knows is installed (see `retake setup --status`)
+
+        No agent has changed anything yet.
 
         1 file tracked · 0 changes on record · record SIZE
-    "]]
+    "#]]
     .assert_eq(&world.normal(&world.ok(&["status"])));
     assert_eq!(world.ok(&["log"]), "Nothing has changed since this project was initialised.\n");
     assert!(world.ok(&["dialogs"]).starts_with("No agent"));
@@ -197,11 +205,7 @@ fn errors_name_the_thing_and_what_to_do() {
         let ran = world.run(arguments);
         format!("{} {}", ran.code, ran.stderr.replace(world.outer().to_str().unwrap(), "[WORLD]"))
     };
-    expect![[r"
-        1 error: [WORLD]/project is in no project yet
-        hint: run `retake init` in the project's top folder, or pass --project DIR
-    "]]
-    .assert_eq(&error(&["status"]));
+    expect!["0 "].assert_eq(&error(&["status"]));
     expect![[r"
         1 error: [WORLD]/person is your home folder, and tracking all of it is almost never meant
         hint: go to the project's own folder, or pass --anywhere to `retake init`
@@ -213,12 +217,13 @@ fn errors_name_the_thing_and_what_to_do() {
     world.ok(&["init", "../person", "--anywhere"]);
     world.ok(&["init"]);
     assert!(error(&["show", "c77"]).starts_with("1 error: there is no change c77"));
+    assert!(error(&["show", "x1"]).starts_with("1 error: no change of x1 is on record"));
     assert!(error(&["log", "--dialog", "d9"]).starts_with("1 error: there is no dialog 'd9'"));
     assert!(
         error(&["log", "--file", "/etc/passwd"]).starts_with("1 error: /etc/passwd is outside")
     );
     for usage in [
-        &["show", "x1"][..],
+        &["undo", "x1"][..],
         &["log", "--since", "soon"],
         &["dance"],
         &["diff", "c1", "--file", "a"],
@@ -232,24 +237,31 @@ fn demo_tells_its_story_and_gives_back_what_was_deleted() {
     let world = World::new();
     let text = world.ok(&["demo"]);
     for part in [
-        "Ask Anna about the new oven.",
-        "TOKEN=only-copy-of-this",
         "+tea 4",
-        "user",
-        "Undid turn 1 of dialog demo",
+        "Retake saw:  you changed prices.txt",
+        "the agent deleted .env",
+        "Undid turn 1 of demo",
         "Later edits of yours in prices.txt stay.",
-        "prices.txt is now\n      bread 3.50\n      milk 2\n\n",
-        "Redid turn 1 of dialog demo",
-        "prices.txt is now\n      bread 3.50\n      milk 2\n      tea 4\n",
+        "notes.txt   Ask Anna about the new oven.  is back",
+        ".env        TOKEN=only-copy-of-this       is back",
+        "prices.txt  bread 3.50                    your price stays",
+        "prices.txt  milk 2                        and the tea is gone",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(!text.contains("+bread 3.50"), "the person's line is not the agent's: {text}");
     assert_eq!(std::fs::read_dir(world.outer().join("tmp")).unwrap().count(), 0);
     let kept = world.ok(&["demo", "--keep"]);
     let command = kept.lines().last().unwrap().trim().strip_prefix("retake ").unwrap().to_owned();
-    let log = world.ok(&command.split(' ').collect::<Vec<_>>());
-    assert!(log.contains("notes.txt"), "{log}");
+    let mut words: Vec<_> = command.split(' ').collect();
+    let log = world.ok(&words);
+    assert!(log.contains("Greet people"), "{log}");
+    let root = PathBuf::from(words[3]);
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    assert_eq!((words[2], read("prices.txt").as_str()), ("--project", "bread 3.50\nmilk 2\n"));
+    *words.last_mut().unwrap() = "redo";
+    world.ok(&words);
+    assert_eq!(read("prices.txt"), "bread 3.50\nmilk 2\ntea 4\n");
+    assert!(!root.join("notes.txt").exists() && !root.join(".env").exists());
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn turn() -> World {
 fn undo_and_redo_say_in_three_lines_what_they_did_and_how_to_get_it_back() {
     let world = turn();
     expect![[r#"
-        Undid turn 1 of dialog d1 (fix the parser): 3 files changed back
+        Undid turn 1 of d1 (“fix the parser”): 3 files changed back
         Later edits of yours in a.txt stay.
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 0
@@ -34,7 +34,7 @@ fn undo_and_redo_say_in_three_lines_what_they_did_and_how_to_get_it_back() {
     "#]]
     .assert_eq(&world.seen(&["undo"]));
     expect![[r#"
-        Redid turn 1 of dialog d1: 3 files changed again
+        Redid turn 1 of d1 (“fix the parser”): 3 files changed again
         Undo it again with `retake undo`; everything as it was before: checkpoint CHECK-ID
         exit 0
     "#]]
@@ -50,13 +50,15 @@ fn undo_and_redo_say_in_three_lines_what_they_did_and_how_to_get_it_back() {
     "#]]
     .assert_eq(&world.seen(&["redo"]));
     expect![[r#"
-        o21  DATE TIME  redo  done           CHECK-ID  redo of turn 1 of dialog d1
-        o12  DATE TIME  undo  undone by o21  CHECK-ID  undo of turn 1 of dialog d1
+        OPERATION  WHEN                 STATE          SAFETY    WHAT
+        o21        DATE TIME  done           CHECK-ID  redo of turn 1 of d1 (“fix the parser”)
+        o12        DATE TIME  undone by o21  CHECK-ID  undo of turn 1 of d1 (“fix the parser”)
         exit 0
     "#]]
     .assert_eq(&world.seen(&["ops"]));
     expect![[r#"
-        o21  DATE TIME  redo  done  CHECK-ID  redo of turn 1 of dialog d1
+        OPERATION  WHEN                 STATE  SAFETY    WHAT
+        o21        DATE TIME  done   CHECK-ID  redo of turn 1 of d1 (“fix the parser”)
         exit 0
     "#]]
     .assert_eq(&world.seen(&["ops", "-n", "1"]));
@@ -101,8 +103,10 @@ fn a_dry_run_is_the_result_but_for_what_was_done() {
               "changes": [
                 "c6"
               ],
+              "detail": "your later edits stay",
               "done": true,
               "file_path": "[ROOT]/a.txt",
+              "label": "merge",
               "old_path": null,
               "path": "a.txt",
               "reason": {
@@ -118,8 +122,10 @@ fn a_dry_run_is_the_result_but_for_what_was_done() {
               "changes": [
                 "c7"
               ],
+              "detail": "",
               "done": true,
               "file_path": "[ROOT]/b.txt",
+              "label": "bring back",
               "old_path": null,
               "path": "b.txt",
               "reason": {
@@ -135,8 +141,10 @@ fn a_dry_run_is_the_result_but_for_what_was_done() {
               "changes": [
                 "c8"
               ],
+              "detail": "(did not exist)",
               "done": true,
               "file_path": "[ROOT]/new.txt",
+              "label": "remove",
               "old_path": null,
               "path": "new.txt",
               "reason": {
@@ -151,7 +159,7 @@ fn a_dry_run_is_the_result_but_for_what_was_done() {
           "not_covered": [],
           "operation": "o12",
           "safety": "[ID]",
-          "title": "undo of turn 1 of dialog d1",
+          "title": "undo of turn 1 of d1 (“fix the parser”)",
           "whole": true
         }
     "#]]
@@ -182,10 +190,10 @@ fn shape(world: &World, document: &Value) -> String {
 fn a_dry_run_shows_the_difference_of_each_file() {
     let world = turn();
     expect![[r#"
-        Plan: undo of turn 1 of dialog d1
-          write   a.txt    taken out; later edits stay
-          create  b.txt    as it was before
-          delete  new.txt  as it was before
+        Plan: undo of turn 1 of d1 (“fix the parser”)
+          merge       a.txt    your later edits stay
+          bring back  b.txt
+          remove      new.txt  (did not exist)
 
         diff --git a/a.txt b/a.txt
         --- a/a.txt
@@ -225,7 +233,7 @@ fn what_cannot_be_undone_is_left_and_named_with_the_way_out() {
     world.shell("k1", "sed -i s/2/two/ a.txt; echo more >> b.txt");
     world.write("a.txt", world.read("a.txt").replace("two", "mine"));
     expect![[r#"
-        Undid turn 1 of dialog d1 (go): 1 file changed back, 1 left
+        Undid turn 1 of d1 (“go”): 1 file changed back, 1 left
           left  a.txt  later changes touch the same lines (line 2)
                        in the way: c9 by you
                        → leave it: the file stays as it is
@@ -238,7 +246,7 @@ fn what_cannot_be_undone_is_left_and_named_with_the_way_out() {
     assert_eq!(world.read("a.txt"), LINES.replace('2', "mine"));
     assert_eq!(world.read("b.txt"), "b\n");
     expect![[r#"
-        error: nothing was changed, since this needs a yes:
+        error: nothing was changed: undo of turn 1 of d1 (“go”) needs your confirmation:
           It takes back edits of yours: c9 in a.txt.
         hint: --yes does it, --dry-run --diff shows it
         exit 3
@@ -260,13 +268,13 @@ fn an_undo_that_changes_nothing_says_so() {
                        → leave it: the file stays as it is
                        → --markers writes both versions into the file
                        → --cascade takes the later changes back too
-        Nothing was changed; turn 1 of dialog d1 (go) could not be undone.
+        Nothing was changed; turn 1 of d1 (“go”) could not be undone.
         `retake undo` goes on with the step before it.
         exit 3
     "#]]
     .assert_eq(&world.seen(&["undo"]));
     expect![[r#"
-        Undid turn 1 of dialog d1 (go): 1 file changed back
+        Undid turn 1 of d1 (“go”): 1 file changed back
         a.txt has conflict markers in 1 place.
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 0
@@ -285,7 +293,7 @@ fn a_turn_that_could_not_be_undone_is_passed_over_and_named() {
     world.write("a.txt", world.read("a.txt").replace("two", "mine"));
     assert_eq!(world.run(&["undo"]).code, 3);
     expect![[r#"
-        Undid turn 1 of dialog d1 (one): 1 file changed back
+        Undid turn 1 of d1 (“one”): 1 file changed back
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 0
     "#]]
@@ -293,13 +301,13 @@ fn a_turn_that_could_not_be_undone_is_passed_over_and_named() {
     assert_eq!(world.read("b.txt"), "b\n");
     expect![[r#"
         There is nothing else to undo; no file was changed.
-        Left by an earlier undo: turn 2 of dialog d1.
+        Left by an earlier undo: turn 2 of d1 (“two”).
         → --cascade, --markers or --across-git try it again in another way
         exit 3
     "#]]
     .assert_eq(&world.seen(&["undo"]));
     let document = world.run(&["undo", "--json"]).json();
-    assert_eq!(document["left_before"], json!(["turn 2 of dialog d1"]));
+    assert_eq!(document["left_before"], json!(["turn 2 of d1 (“two”)"]));
     assert_eq!(world.run(&["undo", "--cascade", "--yes"]).code, 0);
     assert_eq!(world.read("a.txt"), LINES);
 }
@@ -319,17 +327,22 @@ fn what_git_took_back_is_passed_over_and_not_shown_as_if_it_were_there() {
     git(&["stash", "-q"]);
     expect![[r#"
         Project [WORLD]/project
-        Agents changed 1 file; nobody has decided on them yet:
+        Recording: no agent that Retake knows is installed (see `retake setup --status`)
 
-        d1  “one”  last active DATE TIME
-          main
-            M  b.txt  +1  -0  1 change  c7
+        1 file that agents changed waits for your review:
+
+        d1  “one”  DATE TIME
+          M  b.txt  +1  -0  c7
+
+          retake diff     see what agents changed
+          retake undo     take back the last turn; your own edits stay
+          retake approve  keep it
 
         Taken back by git, and in no file now; it counts again if git brings it back:
 
-          M  a.txt  +1  -1  1 change  c12
+          M  a.txt  +1  -1  c12
 
-        agent (dialog d1) has not seen 1 changed file; see `retake context --stale --dialog d1`
+        d1 has not seen 1 changed file; see `retake context --stale --dialog d1`
 
         2 files tracked · 3 changes on record · record SIZE
         exit 0
@@ -350,18 +363,18 @@ fn what_git_took_back_is_passed_over_and_not_shown_as_if_it_were_there() {
     let status = world.run(&["status", "--json"]).json();
     assert_eq!(status["taken_back_by_git"][0]["path"], "a.txt");
     expect![[r#"
-        Passed over turn 2 of dialog d1: git took it back, and it counts again if git brings it back.
-        Undid turn 1 of dialog d1 (one): 1 file changed back
+        Passed over turn 2 of d1 (“two”): git took it back, and it counts again if git brings it back.
+        Undid turn 1 of d1 (“one”): 1 file changed back
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 0
     "#]].assert_eq(&world.seen(&["undo"]));
     assert_eq!(world.read("b.txt"), "b\n");
     expect![[r#"
-        Passed over turn 2 of dialog d1: git took it back, and it counts again if git brings it back.
+        Passed over turn 2 of d1 (“two”): git took it back, and it counts again if git brings it back.
         There is nothing else to undo; no file was changed.
         exit 0
     "#]].assert_eq(&world.seen(&["undo"]));
-    assert_eq!(world.run(&["undo", "--json"]).json()["passed"], json!(["turn 2 of dialog d1"]));
+    assert_eq!(world.run(&["undo", "--json"]).json()["passed"], json!(["turn 2 of d1 (“two”)"]));
     // With the stash it comes back, and counts again.
     git(&["stash", "pop", "-q"]);
     let status = world.run(&["status", "--json"]).json();
@@ -380,7 +393,7 @@ fn undo_after_a_redo_in_part_says_that_it_is_a_part() {
     world.ok(&["undo"]);
     world.write("b.txt", "mine\n");
     expect![[r#"
-        Redid turn 1 of dialog d1: 1 file changed again, 1 left
+        Redid turn 1 of d1 (“go”): 1 file changed again, 1 left
           left  b.txt  later changes touch the same lines (line 1)
                        in the way: c16 by you
                        → leave it: the file stays as it is
@@ -391,20 +404,20 @@ fn undo_after_a_redo_in_part_says_that_it_is_a_part() {
     "#]]
     .assert_eq(&world.seen(&["redo"]));
     expect![[r#"
-        Undid what was redone of turn 1 of dialog d1: 1 file changed back
+        Undid what was redone of turn 1 of d1 (“go”): 1 file changed back
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 0
     "#]]
     .assert_eq(&world.seen(&["undo"]));
     assert_eq!(world.read("a.txt"), LINES);
     expect![[r#"
-        Redid what was redone of turn 1 of dialog d1: 1 file changed again
+        Redid what was redone of turn 1 of d1 (“go”): 1 file changed again
         Undo it again with `retake undo`; everything as it was before: checkpoint CHECK-ID
         exit 0
     "#]]
     .assert_eq(&world.seen(&["redo"]));
     expect![[r#"
-        Undid turn 1 of dialog d1 (go): 1 file changed back
+        Undid turn 1 of d1 (“go”): 1 file changed back
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 0
     "#]]
@@ -419,9 +432,9 @@ fn several_steps_are_undone_at_once_and_operations_are_steps_too() {
         world.shell(&format!("k{number}"), &format!("echo {number} > a.txt"));
     }
     expect![[r#"
-        Undid turn 3 of dialog d1 (message 3): 1 file changed back
+        Undid turn 3 of d1 (“message 3”): 1 file changed back
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
-        Undid turn 2 of dialog d1 (message 2): 1 file changed back
+        Undid turn 2 of d1 (“message 2”): 1 file changed back
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 0
     "#]]
@@ -433,7 +446,7 @@ fn several_steps_are_undone_at_once_and_operations_are_steps_too() {
     world.ok(&["rollback", "--message", "3"]);
     assert_eq!(world.read("a.txt"), "2\n");
     expect![[r#"
-        Undid o41 (rollback of all changes of message 3 of dialog d1 (message 3)): 1 file changed back
+        Undid o41 (rollback of all changes of message 3 of d1 (“message 3”)): 1 file changed back
         Get it back with `retake redo`; everything as it was before: checkpoint CHECK-ID
         exit 0
     "#]]

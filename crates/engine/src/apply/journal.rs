@@ -11,6 +11,7 @@ use retake_store::{
 };
 
 use crate::apply::finish::record_operation_event;
+use crate::history::dialog_name::title_without_quote;
 use crate::plan::nesting::PathNesting;
 use crate::plan::{Plan, PlanReason};
 use crate::project::Project;
@@ -37,7 +38,8 @@ impl Project {
     ) -> Result<JournalledOperation, StoreError> {
         let mut batch = self.store().batch()?;
         self.store_contents(&mut batch, plan)?;
-        let title = format!("Before {}", plan.title);
+        // A checkpoint's name cannot be changed: no purge would take words of a message out of it.
+        let title = format!("Before {}", title_without_quote(&plan.title));
         let kind = CheckpointKind::BeforeOperation;
         let safety = checkpoint::create_checkpoint(&batch, kind, &title, plan.dialog.as_ref(), at)?;
         let follow_up = serde_json::to_value(&plan.follow_up)

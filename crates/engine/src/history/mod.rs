@@ -8,6 +8,7 @@
 
 mod boundary;
 mod condense;
+pub(crate) mod dialog_name;
 mod ingest;
 mod log_merge;
 mod planned_rewind;
@@ -257,7 +258,7 @@ impl Project {
         match self.store().message_body(entry.row) {
             Err(StoreError::Row(why)) => {
                 tracing::warn!("a message cannot be read: {why}");
-                Ok(unreadable(format!("[cannot be read any more: {why}; see `retake doctor`]")))
+                Ok(unreadable(format!("[can no longer be read: {why}; see `retake doctor`]")))
             }
             body => body,
         }

@@ -1,12 +1,17 @@
 //! Restore: puts the files into the state of a checkpoint.
 
-use retake_model::{Checkpoint, DialogId, Millis, OperationKind, PathState, ProjectPath};
+use std::collections::{BTreeMap, BTreeSet};
+
+use retake_model::{Change, Checkpoint, DialogId, Millis, OperationKind, PathState, ProjectPath};
 use retake_store::{ChangeFilter, StoreError};
 
 use crate::error::OperationError;
 use crate::plan::go_to::{GoToOptions, go_to};
 use crate::plan::{FollowUp, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
+
+/// Turns by dialog.
+type UndoneTurns = BTreeMap<DialogId, BTreeSet<u64>>;
 
 impl Project {
     /// Plans to put the files into the state of a checkpoint (RSTR-1, docs/design/undo.md).
@@ -24,10 +29,11 @@ impl Project {
             if !unknown.is_empty() && unknown.len() == options.paths.len() {
                 return Err(OperationError::unknown_paths(&unknown));
             }
-            let mut plan = Plan::new(OperationKind::Restore, title(checkpoint, options));
+            let mut plan = Plan::new(OperationKind::Restore, title(project, checkpoint, options)?);
             let dialog = options.dialog.as_ref().or(checkpoint.dialog.as_ref());
             plan.dialog = dialog.cloned();
             go_to(project.store(), &mut plan, checkpoint.seq, dialog, options)?;
+            plan.undone_turns = project.turns_in_effect_of(&plan)?;
             if plan.writes().next().is_some() {
                 let dialog = dialog.map(|dialog| dialog.0.clone());
                 plan.follow_up = FollowUp::Restored { to: checkpoint.id, dialog };
@@ -39,6 +45,18 @@ impl Project {
             }
             Ok(plan)
         })
+    }
+
+    /// The turns of which something is in effect that the plan takes out of the files.
+    fn turns_in_effect_of(&self, plan: &Plan) -> Result<UndoneTurns, StoreError> {
+        let mut turns = UndoneTurns::new();
+        for id in plan.writes().flat_map(|file| &file.changes) {
+            let change = self.store().change(*id)?.filter(Change::is_effective);
+            if let Some((dialog, turn)) = change.and_then(|change| change.dialog.zip(change.turn)) {
+                turns.entry(dialog).or_default().insert(turn);
+            }
+        }
+        Ok(turns)
     }
 
     /// Returns the paths at and beneath which nothing is tracked now, and nothing was at `seq`:
@@ -68,8 +86,14 @@ impl Project {
     }
 }
 
-fn title(checkpoint: &Checkpoint, options: &GoToOptions) -> String {
-    let of = |dialog: &DialogId| format!(" of what dialog {dialog} changed");
-    let of = options.dialog.as_ref().map(of).unwrap_or_default();
-    format!("restore{of} to '{}'", checkpoint.message)
+fn title(
+    project: &Project,
+    checkpoint: &Checkpoint,
+    options: &GoToOptions,
+) -> Result<String, StoreError> {
+    let of = match &options.dialog {
+        Some(dialog) => format!(" of what {} changed", project.dialog_name(dialog)?),
+        None => String::new(),
+    };
+    Ok(format!("restore{of} to '{}'", checkpoint.message))
 }

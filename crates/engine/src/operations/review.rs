@@ -100,7 +100,7 @@ impl Project {
             if selection.changes.is_empty() {
                 selected.effective.retain(|change| change.status == ChangeStatus::Pending);
             }
-            let title = format!("reject of {}", selection.describe());
+            let title = format!("reject of {}", selection.describe(store)?);
             let mut plan = Plan::new(OperationKind::Reject, title);
             plan.dialog.clone_from(&selection.dialog);
             let status = ChangeStatus::Rejected;

@@ -1,16 +1,13 @@
 //! Rollback: takes back changes, chosen by change, file, agent, call, message, dialog or time.
 
-use retake_model::{ChangeStatus, Millis, OperationKind};
+use retake_model::{ChangeStatus, Millis, OperationKind, title_of};
 
 use crate::error::OperationError;
+use crate::history::dialog_name::MAX_QUOTED_CHARS;
 use crate::plan::Plan;
 use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, TakeBackRequest, take_back};
 use crate::project::Project;
-use crate::record::event_rows::first_line_prefix;
-
-/// Maximum characters of a message that are quoted in a title.
-const MAX_MESSAGE_CHARS: usize = 50;
 
 impl Project {
     /// Plans to take back changes of agents; what came later stays (ROLL-1…7).
@@ -26,15 +23,15 @@ impl Project {
         self.make_plan(at, |project| {
             let store = project.store();
             let selected = selection.find(store)?;
-            let mut title = format!("rollback of {}", selection.describe());
+            let mut title = format!("rollback of {}", selection.describe(store)?);
             if let (Some(dialog), Some(turn)) = (&selection.dialog, selection.message)
                 && let Some(message) = store.message_of_turn(dialog, turn)?
             {
-                let words = first_line_prefix(&message.text, MAX_MESSAGE_CHARS);
-                title = format!("{title} ({words})");
+                title = format!("{title} (“{}”)", title_of(&message.text, MAX_QUOTED_CHARS));
             }
             let mut plan = Plan::new(OperationKind::Rollback, title);
             plan.dialog.clone_from(&selection.dialog);
+            plan.since = selection.after;
             let status = ChangeStatus::Reverted;
             let request = TakeBackRequest::new(&selected.effective, status, options);
             take_back(store, &mut plan, request)?;

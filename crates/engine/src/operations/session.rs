@@ -150,7 +150,8 @@ impl Project {
     ) -> Result<Plan, OperationError> {
         self.known_dialog(dialog)?;
         self.make_plan(at, |project| {
-            let mut plan = Plan::new(OperationKind::Reset, format!("reset of dialog {dialog}"));
+            let title = format!("reset of {}", project.dialog_name(dialog)?);
+            let mut plan = Plan::new(OperationKind::Reset, title);
             plan.dialog = Some(dialog.clone());
             if exact {
                 let seq = project.session_base_seq(dialog)?;

@@ -165,11 +165,7 @@ impl Project {
         let mut left = Vec::new();
         for (dialog, turn, place) in self.store().turns_in_effect(turns, true)? {
             if place >= end && !counted.contains(&(dialog.clone(), turn)) {
-                left.push(PlacedStep {
-                    step: UndoStep::Turn { dialog, turn },
-                    place,
-                    is_left: true,
-                });
+                left.push(PlacedStep { step: self.turn_step(dialog, turn)?, place, is_left: true });
             }
         }
         placed.extend(left);
@@ -210,7 +206,7 @@ impl Project {
             None => None,
         };
         let (files, at, agent_kind, dialog) = match &step {
-            UndoStep::Turn { dialog, turn } => {
+            UndoStep::Turn { dialog, turn, .. } => {
                 let newest = store.change(retake_model::ChangeId(place))?;
                 let at = newest.as_ref().map_or(0, |change| change.at);
                 let kind = newest.and_then(|change| change.kind);
@@ -242,7 +238,7 @@ fn state_of(placed: &PlacedStep, next: &NextUndo, is_next: bool, is_after_next: 
 /// The turn of a step that is one.
 fn turn_of(step: &UndoStep) -> Option<(DialogId, u64)> {
     match step {
-        UndoStep::Turn { dialog, turn } => Some((dialog.clone(), *turn)),
+        UndoStep::Turn { dialog, turn, .. } => Some((dialog.clone(), *turn)),
         UndoStep::Redone { .. } | UndoStep::Operation(_) => None,
     }
 }

@@ -31,6 +31,8 @@ pub enum UndoStep {
         dialog: DialogId,
         /// The turn's number; 0 is what came before the first message.
         turn: u64,
+        /// The turn in words.
+        title: String,
     },
     /// The changes that a redo brought back.
     Redone {
@@ -51,7 +53,7 @@ impl UndoStep {
     /// Describes the step for people.
     pub fn describe(&self) -> String {
         match self {
-            Self::Turn { dialog, turn, .. } => format!("turn {turn} of dialog {dialog}"),
+            Self::Turn { title, .. } => title.clone(),
             Self::Redone { redo, is_part, .. } => {
                 let what = redo.title.strip_prefix(REDO_TITLE_PREFIX).unwrap_or(&redo.title);
                 let what = what.strip_prefix(REDONE_TITLE_PREFIX).unwrap_or(what);
@@ -187,13 +189,18 @@ impl Project {
         candidate: StepCandidate,
     ) -> Result<Option<UndoStep>, StoreError> {
         match candidate {
-            StepCandidate::Turn { dialog, turn, .. } => Ok(Some(UndoStep::Turn { dialog, turn })),
+            StepCandidate::Turn { dialog, turn, .. } => self.turn_step(dialog, turn).map(Some),
             StepCandidate::Operation(one) if !self.has_effect(one.id)? => Ok(None),
             StepCandidate::Operation(one) if one.kind == OperationKind::Redo => {
                 self.redone_step(one)
             }
             StepCandidate::Operation(one) => Ok(Some(UndoStep::Operation(one))),
         }
+    }
+
+    pub(super) fn turn_step(&self, dialog: DialogId, turn: u64) -> Result<UndoStep, StoreError> {
+        let title = self.describe_turn(&dialog, turn)?;
+        Ok(UndoStep::Turn { dialog, turn, title })
     }
 
     /// Makes the step of a redo; `None` if its changes were taken back since with their turn.

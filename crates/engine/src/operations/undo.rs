@@ -74,8 +74,9 @@ impl Project {
         let gaps = self.store().gaps()?.into_iter().filter(is_since).map(|(gap, _)| gap).collect();
         let by_git = self.next_step(TakeBackOptions::default())?.by_git;
         let taken_back_by_git = by_git.iter().map(UndoStep::describe).collect();
-        let name = |(dialog, turn)| UndoStep::Turn { dialog, turn }.describe();
-        let left = self.left_turns(MAX_LEFT_TURNS)?.into_iter().map(name).collect();
+        let name = |(dialog, turn)| self.describe_turn(&dialog, turn);
+        let left = self.left_turns(MAX_LEFT_TURNS)?.into_iter().map(name);
+        let left = left.collect::<Result<_, _>>()?;
         Ok(NothingToUndo { calls, gaps, taken_back_by_git, left })
     }
 
@@ -155,7 +156,7 @@ impl Project {
         let (mut plan, store) = (Plan::new(kind, title), self.store());
         let status = ChangeStatus::Reverted;
         match step {
-            UndoStep::Turn { dialog, turn } => {
+            UndoStep::Turn { dialog, turn, .. } => {
                 plan.dialog = Some(dialog.clone());
                 let changes = self.changes_of_turn(dialog, *turn)?;
                 let request = TakeBackRequest::new(&changes, status, options);

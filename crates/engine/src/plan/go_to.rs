@@ -74,6 +74,11 @@ pub(crate) fn go_to(
         for mut file in files {
             let history = &histories[&file.path];
             file.part = part;
+            if let PlanReason::OtherDialog(dialog) = &mut file.reason
+                && let Some(other) = store.dialog(&DialogId(dialog.clone()))?
+            {
+                *dialog = other.name;
+            }
             let agents = |seen: &&PathChange| seen.actor == Actor::Agent;
             file.changes = history.seen.iter().filter(agents).map(|seen| seen.change).collect();
             let here = if nothing_stays { &history.seen } else { history.since_moved_away() };

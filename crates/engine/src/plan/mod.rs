@@ -40,6 +40,12 @@ pub struct Plan {
     pub title: String,
     /// The dialog that it is about, if it is one.
     pub dialog: Option<DialogId>,
+    /// The time since when changes are taken back, if they were chosen by time.
+    #[serde(default)]
+    pub since: Option<Millis>,
+    /// The turns whose work a restore undoes, by dialog.
+    #[serde(default)]
+    pub undone_turns: BTreeMap<DialogId, BTreeSet<u64>>,
     /// Time of the full scan that it is based on.
     pub(crate) made_at: Millis,
     /// Each file that is concerned, with the action and the reason.
@@ -196,6 +202,8 @@ impl Plan {
             kind,
             title: title.into(),
             dialog: None,
+            since: None,
+            undone_turns: BTreeMap::new(),
             made_at: 0,
             files: Vec::new(),
             crosses: Vec::new(),

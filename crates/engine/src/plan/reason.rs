@@ -56,7 +56,7 @@ pub enum PlanReason {
     Shared,
     /// git changed it since: a branch switch, a stash, a rebase.
     GitSince,
-    /// Another dialog changed it since.
+    /// Another dialog, of this name, changed it since.
     OtherDialog(String),
     /// The person made it.
     MadeByYou,
@@ -172,13 +172,14 @@ impl fmt::Display for PlanReason {
             }
             Self::Shared => f.write_str("another agent may have made this change"),
             Self::GitSince => f.write_str("git changed it since"),
-            Self::OtherDialog(dialog) => write!(f, "dialog {dialog} changed it since"),
+            Self::OtherDialog(dialog) => write!(f, "{dialog} changed it since"),
             Self::MadeByYou => f.write_str("made by you"),
             Self::EditedByYou => f.write_str("edited by you since"),
             Self::Decided(status) => write!(f, "was {status} before"),
             Self::Approved => f.write_str("was approved"),
             Self::MovedOn => f.write_str("changed just now"),
             Self::Displaced(place) => write!(f, "changed just now, and is kept as {place}"),
+            Self::NotWritable(why) if why.starts_with("cannot ") => f.write_str(why),
             Self::NotWritable(why) => write!(f, "cannot be written: {why}"),
             Self::Damaged(why) => write!(f, "the stored content cannot be used: {why}"),
             Self::Cancelled => f.write_str("the operation was cancelled"),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
     Actor, AgentId, CallId, CandidateCall, Change, ChangeId, Confidence, DialogId, Millis,
-    ProjectPath,
+    ProjectPath, iso_8601,
 };
 use retake_store::{ChangeFilter, Store, StoreError};
 
@@ -126,18 +126,24 @@ impl Selection {
     }
 
     /// Describes the selection for people.
-    pub(crate) fn describe(&self) -> String {
+    pub(crate) fn describe(&self, store: &Store) -> Result<String, StoreError> {
         let mut parts: Vec<String> = self.changes.iter().map(ToString::to_string).collect();
         if parts.is_empty() {
             parts.push(if self.last { "the newest changes" } else { "all changes" }.to_owned());
+        }
+        if let [one] = self.changes.as_slice() {
+            parts.extend(store.change(*one)?.map(|change| format!("in {}", change.path)));
         }
         parts.extend(self.path.as_ref().map(|path| format!("of {path}")));
         parts.extend(self.call.as_ref().map(|call| format!("of call {call}")));
         parts.extend(self.agent.as_ref().map(|agent| format!("of agent {agent}")));
         parts.extend(self.message.map(|message| format!("of message {message}")));
-        parts.extend(self.dialog.as_ref().map(|dialog| format!("of dialog {dialog}")));
-        parts.extend(self.after.map(|_| "after a time".to_owned()));
-        parts.join(" ")
+        if let Some(dialog) = self.dialog.as_ref().map(|id| store.dialog(id)).transpose()?.flatten()
+        {
+            parts.push(format!("of {}", dialog.name));
+        }
+        parts.extend(self.after.map(|after| format!("after {}", iso_8601(after))));
+        Ok(parts.join(" "))
     }
 
     fn filter(&self) -> ChangeFilter {

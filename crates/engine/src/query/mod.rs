@@ -4,7 +4,6 @@ pub(crate) mod attention;
 pub(crate) mod export;
 pub(crate) mod file_record;
 pub(crate) mod git_export;
-pub(crate) mod iso_time;
 pub(crate) mod last_seen;
 pub(crate) mod net_changes;
 pub(crate) mod record_name;

@@ -40,11 +40,6 @@ impl Project {
         self.store().agent_kind(dialog, agent)
     }
 
-    /// Returns the dialog whose id is this text, else those whose id begins with it, at most two.
-    pub fn dialogs_by_prefix(&self, text: &str) -> Result<Vec<DialogId>, StoreError> {
-        self.store().dialogs_by_prefix(text)
-    }
-
     /// Returns true if a dialog that has not ended was active after this time.
     pub fn has_dialog_active_since(&self, since: Millis) -> Result<bool, StoreError> {
         let dialogs = self.store().dialogs()?;

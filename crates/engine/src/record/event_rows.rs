@@ -1,7 +1,7 @@
 //! Rows that an event causes: its dialog, agent and call before the changes, the event itself and its
 //! effect on turns and calls after them.
 
-use retake_model::{AgentId, Event, EventKind, ObjectId, Stamp};
+use retake_model::{AgentId, Event, EventKind, ObjectId, Stamp, title_of};
 use retake_store::{
     BackgroundActivity, Batch, CallEnd, CallOrigin, CallState, NewCall, ShortArguments, StoreError,
 };
@@ -142,7 +142,7 @@ pub(crate) fn record_event_effect(
         (EventKind::UserMessage { text }, _) => {
             let outlasting = calls_outlasting_message(batch, event)?;
             end_turn(batch, event, &outlasting, stamp)?;
-            batch.begin_turn(&event.dialog, first_line_prefix(text, MAX_TITLE_CHARS))?;
+            batch.begin_turn(&event.dialog, &title_of(text, MAX_TITLE_CHARS))?;
         }
         (EventKind::TurnEnd { background }, _) => end_turn(batch, event, background, stamp)?,
         (EventKind::DialogEnd {}, _) => {
@@ -203,10 +203,4 @@ fn truncate_bytes(text: &str, bytes: usize) -> &str {
         end -= 1;
     }
     &text[..end]
-}
-
-/// The beginning of the first line that is not blank.
-pub(crate) fn first_line_prefix(text: &str, chars: usize) -> &str {
-    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    line.char_indices().nth(chars).map_or(line, |(end, _)| &line[..end])
 }

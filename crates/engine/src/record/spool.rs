@@ -67,7 +67,7 @@ impl Project {
     ) -> Result<RecordOutcome, RecordError> {
         self.spool().push_entry(&submission.to_spool_entry())?;
         tracing::warn!(event = submission.event.name(), why, "an event is kept for later");
-        let message = format!("the event is kept and will be taken in later: {why}");
+        let message = format!("the event is kept and will be recorded later: {why}");
         let notices = vec![Notice::new(NoticeCode::Spooled, message)];
         Ok(RecordOutcome { notices, ..RecordOutcome::default() })
     }

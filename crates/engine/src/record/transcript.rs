@@ -4,7 +4,7 @@
 //! transcript's read position is committed with them: a message is recorded once, and one that
 //! could not be recorded now is read again the next time.
 
-use retake_model::{AgentId, DialogId, Event, EventKind, JournalKind, Millis};
+use retake_model::{AgentId, DialogId, Event, EventKind, JournalKind, Millis, title_of};
 use retake_store::{Batch, FileLock, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -15,7 +15,7 @@ use crate::error::RecordError;
 use crate::journal::record_entry;
 use crate::project::{INITIALISED_AT_KEY, Project};
 use crate::record::event_rows::{
-    EventPlace, MAX_TITLE_CHARS, ensure_event_rows, first_line_prefix, record_event_effect,
+    EventPlace, MAX_TITLE_CHARS, ensure_event_rows, record_event_effect,
 };
 use crate::scan::rows::CallRowMap;
 use crate::submission::Submission;
@@ -120,7 +120,7 @@ fn record_message_text(
     text: &str,
     at: Millis,
 ) -> Result<(), StoreError> {
-    if batch.set_message_text(dialog, index, text, first_line_prefix(text, MAX_TITLE_CHARS))? {
+    if batch.set_message_text(dialog, index, text, &title_of(text, MAX_TITLE_CHARS))? {
         let body = json!({ "message_index": index });
         record_entry(
             batch,

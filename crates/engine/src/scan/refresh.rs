@@ -368,7 +368,7 @@ fn late_call_gaps(steps: &[AttributedStep], context: &ScanContext<'_>) -> Vec<Ga
     let late: Vec<_> = steps.iter().filter(is_late).collect();
     let gap = |step: &&AttributedStep| {
         let command = command(step).unwrap_or_default();
-        let detail = format!("`{command}` began before it was looked at");
+        let detail = format!("`{command}` began before it was scanned");
         Gap { path: step.seen.path.clone(), reason: GapReason::NotLooked, detail }
     };
     let mut gaps: Vec<_> = late.iter().take(MAX_NAMED_GAPS).map(gap).collect();

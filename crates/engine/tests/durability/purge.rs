@@ -414,6 +414,24 @@ fn nothing_is_purged_that_is_not_there_or_that_everybody_has() {
     assert_clean(&test.open());
 }
 
+/// A version that was recorded after the person looked is not destroyed unseen.
+#[test]
+fn only_what_was_seen_is_purged() {
+    let test = TestProject::new();
+    test.write("a.txt", "secret thing\n");
+    test.init();
+    let seen = test.open().purge_scope(&path("a.txt")).unwrap().content_ids();
+    test.write("a.txt", "another thing\n");
+    test.refresh();
+    let project = test.open();
+    let error = project.purge_seen(&path("a.txt"), Some(&seen), test.tick()).unwrap_err();
+    assert!(matches!(error, PurgeError::Changed(_)), "{error}");
+    let now = project.purge_scope(&path("a.txt")).unwrap().content_ids();
+    assert_eq!(now.len(), 2, "nothing is gone");
+    let purge = project.purge_seen(&path("a.txt"), Some(&now), test.tick()).unwrap();
+    assert_eq!(purge.scope.contents.len(), 2);
+}
+
 #[test]
 fn an_interrupted_operation_comes_first() {
     let test = TestProject::new();

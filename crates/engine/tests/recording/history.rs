@@ -270,7 +270,7 @@ fn a_message_that_cannot_be_read_says_so_and_the_others_are_there() {
     let db = rusqlite::Connection::open(project.store().folder().join("retake.db")).unwrap();
     db.execute("UPDATE message SET body = x'00' WHERE place = 0", []).unwrap();
     let texts = shown(&project);
-    assert!(texts[0].contains("cannot be read") && texts[1] == "b", "{texts:?}");
+    assert!(texts[0].contains("can no longer be read") && texts[1] == "b", "{texts:?}");
     let found = project.check_health(true, &mut |_, _| {}).unwrap().verification;
     let problem = format!("{:?}", found.problems);
     assert!(found.problems.len() == 1 && problem.contains("message 0 of dialog d1"), "{problem}");

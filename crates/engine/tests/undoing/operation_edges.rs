@@ -318,7 +318,7 @@ fn what_git_took_back_already_does_not_stand_in_the_way() {
     // The status says that there is nothing to approve, and so must reset and undo.
     assert_eq!(play(&project, "session d"), "session_1 active (session_1 active)\n");
     let undone = play(&project, "undo");
-    assert!(undone.contains("passed turn 1 of dialog d: git took it back"), "{undone}");
+    assert!(undone.contains("passed turn 1 of d (“go”): git took it back"), "{undone}");
     assert_eq!(play(&project, "undo across-git"), "undo: \"a.txt\" leave already\n");
 }
 

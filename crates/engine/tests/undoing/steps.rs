@@ -238,13 +238,13 @@ fn undo_goes_past_a_turn_that_git_took_back() {
             &expect![[r#"
                 "a.txt" modify by agent d/main:w1 certain +1 -1
                 "b.txt" modify by agent d/main:w2 certain +1 -1
-                passed turn 2 of dialog d: git took it back
+                passed turn 2 of d (“two”): git took it back
                 undo: "a.txt" write exact
                 a.txt: 0\n
                 b.txt: 0\n
                 w1 "a.txt" reverted
                 w2 "b.txt" pending
-                passed turn 2 of dialog d: git took it back
+                passed turn 2 of d (“two”): git took it back
                 error: there is nothing to undo
                 redo: "a.txt" write exact
                 a.txt: 1\n
@@ -275,7 +275,7 @@ fn what_git_took_back_counts_again_when_git_brings_it_back() {
         ),
         &expect![[r#"
             "a.txt" modify by agent d/main:w1 certain +1 -1
-            passed turn 1 of dialog d: git took it back
+            passed turn 1 of d (“one”): git took it back
             error: there is nothing to undo
             nothing done
             undo: "a.txt" leave git_since
@@ -362,7 +362,7 @@ fn what_git_left_of_a_turn_is_taken_back() {
             w1 "a.txt" pending
             w2 "b.txt" reverted
             w3 "a.txt" reverted
-            passed turn 1 of dialog d: git took it back
+            passed turn 1 of d (“go”): git took it back
             error: there is nothing to undo
             redo: "a.txt" write exact
             redo: "b.txt" write exact

@@ -117,7 +117,7 @@ pub(super) fn serve(
             match handle {
                 Ok(handle) => {
                     let caller = callers::resolve_peer(&handle, peer, caller);
-                    with_caller(caller, || run_request(&reply, &handle, request, busy))
+                    with_caller(caller, || run_request(&reply, &handle, *request, busy))
                 }
                 Err(failure) => reply.send_answer(Err(failure)),
             }
@@ -270,7 +270,7 @@ fn run_hook(state: &DaemonState, reply: &ReplySender, call: &HookCall) -> Result
         reply.send(&DaemonFrame::News(progress)).map_err(|error| {
             ApiError::new(
                 ErrorCode::Gone,
-                format!("nobody listens any more: {error}"),
+                format!("the other side is gone: {error}"),
                 "nothing was done",
             )
         })

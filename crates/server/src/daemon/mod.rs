@@ -196,7 +196,7 @@ fn describe_watch_state(state: Option<&WatchState>) -> String {
     match (state.catching_up, state.polled.len()) {
         (true, _) => "catching up".to_owned(),
         (false, 0) => "on".to_owned(),
-        (false, count) => format!("partial: {count} folders are looked at each time instead"),
+        (false, count) => format!("partial: {count} folders are scanned each time instead"),
     }
 }
 
@@ -220,10 +220,10 @@ fn accept_connections(state: &Arc<DaemonState>, listener: &UnixListener) {
     for stream in listener.incoming() {
         match stream {
             Ok(stream) if is_same_user(&stream) => spawn_connection(state, stream),
-            Ok(_) => tracing::warn!("somebody else tried to ask"),
+            Ok(_) => tracing::warn!("another user tried to connect"),
             // Too many open files, say: the rest goes on, and this is tried again.
             Err(error) => {
-                tracing::warn!("nobody can be heard: {error}");
+                tracing::warn!("no connection can be accepted: {error}");
                 thread::sleep(Duration::from_millis(100));
             }
         }

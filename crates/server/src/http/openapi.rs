@@ -34,7 +34,7 @@ const BEARER_SCHEME: &str = "bearer";
         (name = "projects", description = "Projects and where they stand."),
         (name = "changes", description = "What was changed, by whom, and what differs."),
         (name = "contents", description = "Files as they are and were."),
-        (name = "context", description = "What agents know of files, and what is not so any more."),
+        (name = "context", description = "What agents know of files, and what of it is out of date."),
         (name = "review", description = "Deciding on changes and going back."),
         (name = "checkpoints", description = "States that can be restored."),
         (name = "dialogs", description = "One dialog: its messages, session and approval."),

@@ -88,7 +88,7 @@ impl ProjectShared {
             return Ok(located);
         }
         at_root?;
-        let message = format!("project {} is not on record any more", self.id);
+        let message = format!("project {} is no longer on record", self.id);
         Err(ApiError::new(ErrorCode::UnknownProject, message, "GET /api/projects lists them"))
     }
 }

@@ -218,7 +218,7 @@ fn the_steps_of_undo_and_redo_are_listed_newest_first() {
     assert_eq!(steps["redo"], json!([]));
     for (field, value) in [
         ("kind", json!("turn")),
-        ("title", json!("turn 1 of dialog d1")),
+        ("title", json!("turn 1 of d1 (“make it better”)")),
         ("prompt", json!("make it better")),
         ("files", json!(2)),
         ("state", json!("next")),

@@ -13,6 +13,10 @@ use crate::Masking;
 pub struct DialogDocument {
     /// The agent's own id of it.
     pub id: String,
+    /// A short name for people, which commands understand as well as the id.
+    #[schema(example = "claude-2")]
+    #[serde(default)]
+    pub name: String,
     /// The product of its main agent.
     #[schema(example = "claude-code")]
     pub kind: Option<String>,
@@ -43,6 +47,7 @@ impl DialogDocument {
     pub fn new(dialog: &engine::Dialog, agents: &[engine::DialogAgent], masking: Masking) -> Self {
         Self {
             id: dialog.id.0.clone(),
+            name: dialog.name.clone(),
             kind: dialog.kind.clone(),
             title: masking.mask_optional(dialog.title.as_deref()),
             agent_title: masking.mask_optional(dialog.agent_title.as_deref()),

@@ -128,7 +128,7 @@ fn checks(found: &engine::HealthReport, read_data: bool) -> Vec<DoctorCheck> {
     let spooled = match verification.spooled {
         0 => "no event waits".to_owned(),
         count => format!(
-            "{} to be taken in by the next command",
+            "{} to be recorded by the next command",
             plural(count, "event waits", "events wait")
         ),
     };

@@ -1,7 +1,5 @@
 //! A plan and its outcome: one shape for both.
 
-use std::collections::HashMap;
-
 use retake_engine::model::{self, ChangeId, ObjectId, OperationKind};
 use retake_engine::{self as engine, Plan, PlanReason, Project, RewindOutcome, StoreError};
 use serde::{Deserialize, Serialize};
@@ -10,6 +8,8 @@ use utoipa::ToSchema;
 use super::enum_schemas;
 use super::path::{LocatePaths as _, PathName};
 use crate::confirm::{Confirmation, confirmations};
+use crate::describe::DialogNames;
+use crate::plan_words::{PlanDetails, PlanTense, action_label, undone_answers};
 use crate::{ApiError, Masking, describe};
 
 /// What an operation would do, or did.
@@ -36,6 +36,9 @@ pub struct OperationOutcome {
     pub whole: bool,
     /// Each file that is concerned.
     pub files: Vec<PlannedFileDocument>,
+    /// What goes along with it, in sentences: the answers whose work a restore undoes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consequences: Vec<String>,
     /// Other dialogs that changed some of these files later.
     pub crosses: Vec<String>,
     /// Changes that nobody asked for and that are taken back too, since they stand in the way.
@@ -99,7 +102,8 @@ impl OperationOutcome {
             checkpoint: checkpoint.map(|id| id.to_string()),
             dry_run: false,
             whole: plan.is_whole(),
-            files: planned_files(plan),
+            files: planned_files(project, plan)?,
+            consequences: consequences(project, plan)?,
             crosses: plan.crosses.iter().map(|id| id.0.clone()).collect(),
             cascaded: id_strings(&plan.cascaded),
             conversation: plan.rewind.as_deref().map(RewoundConversation::from),
@@ -157,6 +161,7 @@ impl OperationOutcome {
             dry_run: false,
             whole: true,
             files: Vec::new(),
+            consequences: Vec::new(),
             crosses: Vec::new(),
             cascaded: Vec::new(),
             conversation: None,
@@ -267,6 +272,14 @@ pub struct PlannedFileDocument {
     pub old_path: Option<String>,
     /// `create`, `write`, `delete`, `mode` or `leave`.
     pub action: String,
+    /// The same for people: `restore`, `merge`, `bring back`, `remove`, `chmod`, `keep` or `leave`.
+    #[serde(default)]
+    #[schema(example = "bring back")]
+    pub label: String,
+    /// What a person should know of it, where the label does not say it all.
+    #[serde(default)]
+    #[schema(example = "your later edits stay")]
+    pub detail: String,
     /// Whether it was done; null while it is only planned.
     pub done: Option<bool>,
     /// Why it is done, or why the file is left alone.
@@ -280,13 +293,19 @@ pub struct PlannedFileDocument {
 }
 
 impl PlannedFileDocument {
-    fn new(plan: &Plan, file: &engine::PlannedFile) -> Self {
+    fn new(
+        plan: &Plan,
+        details: &PlanDetails<'_>,
+        file: &engine::PlannedFile,
+    ) -> Result<Self, StoreError> {
         let ways = if file.is_left() { suggested_commands(plan, file) } else { Vec::new() };
         let way_out = (!ways.is_empty()).then(|| ways.join("; "));
-        Self {
+        Ok(Self {
             path: (&file.path).into(),
-            old_path: None,
+            old_path: details.origin(file).map(ToString::to_string),
             action: file.action.as_str().to_owned(),
+            label: action_label(file, PlanTense::Planned).to_owned(),
+            detail: details.detail(file)?,
             done: file.done,
             reason: FileReason {
                 code: file.reason.code().to_owned(),
@@ -296,19 +315,18 @@ impl PlannedFileDocument {
             changes: id_strings(&file.changes),
             blockers: id_strings(&file.blockers),
             warning: file.warning.clone(),
-        }
+        })
     }
 }
 
 /// The files of a plan, each that is moved with the path where it is before.
-fn planned_files(plan: &Plan) -> Vec<PlannedFileDocument> {
-    let moves: HashMap<_, _> =
-        plan.moves().into_iter().map(|moved| (moved.to, moved.from)).collect();
-    let document = |file: &engine::PlannedFile| PlannedFileDocument {
-        old_path: moves.get(&file.path).map(ToString::to_string),
-        ..PlannedFileDocument::new(plan, file)
-    };
-    plan.files.iter().map(document).collect()
+fn planned_files(project: &Project, plan: &Plan) -> Result<Vec<PlannedFileDocument>, StoreError> {
+    let details = PlanDetails::new(project, plan);
+    plan.files.iter().map(|file| PlannedFileDocument::new(plan, &details, file)).collect()
+}
+
+fn consequences(project: &Project, plan: &Plan) -> Result<Vec<String>, StoreError> {
+    Ok(undone_answers(plan, &DialogNames::load(project, describe::unescaped)?))
 }
 
 /// Why a file is written, or left as it is.

@@ -37,7 +37,7 @@ impl ParsedConversation {
         form: Option<HistoryFormat>,
     ) -> Result<Self, ApiError> {
         let unreadable = |why: &dyn std::fmt::Display| {
-            let message = format!("{name} cannot be taken in: {why}");
+            let message = format!("{name} cannot be imported: {why}");
             ApiError::new(
                 ErrorCode::UnreadableHistory,
                 message,
@@ -49,7 +49,7 @@ impl ParsedConversation {
         }
         let form = form.or_else(|| forms::detect_format(name, content)).ok_or_else(|| {
             let names = HistoryFormat::ALL.map(HistoryFormat::as_str).join(", ");
-            let message = format!("{name} cannot be taken in: it is in no form that is known");
+            let message = format!("{name} cannot be imported: it is in no form that is known");
             ApiError::new(
                 ErrorCode::UnreadableHistory,
                 message,

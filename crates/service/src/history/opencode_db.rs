@@ -113,6 +113,6 @@ fn merge_row(own: &Value, data: &Value) -> Value {
 
 fn unreadable(file: &Path, error: &rusqlite::Error) -> ApiError {
     let message = format!("{} cannot be read as a database of opencode: {error}", file.display());
-    let hint = "`opencode export ID > FILE` writes one conversation, which can be taken in";
+    let hint = "`opencode export ID > FILE` writes one conversation, which can be imported";
     ApiError::new(ErrorCode::UnreadableHistory, message, hint)
 }

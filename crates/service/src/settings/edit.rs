@@ -13,7 +13,10 @@ use retake_seam::fs::{StagedPermissions, StagedReplacement, create_private_dir_a
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, Value as TomlValue};
 
-use super::{HIDDEN, HOME_ONLY_SECTIONS, SettingsFiles, bad_value, flatten, text_version};
+use super::{
+    HIDDEN, HOME_ONLY_SECTIONS, SettingsFiles, bad_value, entry_problems, flatten, text_version,
+    unknown_setting,
+};
 use crate::ApiError;
 
 /// Maximum time to wait for the lock of the file's folder.
@@ -37,7 +40,7 @@ impl SettingsFiles {
     /// the first file that exists counts as a whole.
     pub fn write(&self, change: &SettingsChange) -> Result<(), ApiError> {
         for (key, value) in &change.set {
-            self.check_setting(key, value)?;
+            self.check(key, value)?;
         }
         let path = real_path(&self.path())?;
         let _lock = self.lock()?;
@@ -57,8 +60,12 @@ impl SettingsFiles {
                 .map_err(|why| unusable(&path, why))?;
         }
         let text = document.to_string();
-        // Each value was checked by itself: whatever is wrong was wrong before.
-        Settings::parse(&text).map_err(|why| unusable(&path, &why))?;
+        // Each value was checked by itself: whatever is wrong was wrong before, and is told with the
+        // lines that it has in the file.
+        Settings::parse(&text).map_err(|why| {
+            let before = now.as_deref().and_then(entry_problems::describe_all);
+            unusable(&path, &before.map_or(why, |problems| problems.replace('\n', "; ")))
+        })?;
         replace(&path, now.as_deref(), &text)
     }
 
@@ -72,13 +79,15 @@ impl SettingsFiles {
         })
     }
 
-    /// Checks a key, and its value by itself, so that the one that is wrong is named.
-    fn check_setting(&self, key: &str, value: &Value) -> Result<(), ApiError> {
+    /// Checks a key, and its value by itself, so that the one that is wrong is named. Null fits
+    /// every key.
+    pub fn check(&self, key: &str, value: &Value) -> Result<(), ApiError> {
         let (section, name) = split_key(key)?;
         if self.project.is_some() && HOME_ONLY_SECTIONS.contains(&section) {
             return Err(bad_value(
                 format!("'{key}' is the same for all projects"),
-                "write it to the settings of the home: PATCH /api/settings",
+                "write it to the settings of the home: `retake config set` without --here, or \
+                 PATCH /api/settings",
             ));
         }
         if value.as_str().is_some_and(|text| text.contains(HIDDEN)) {
@@ -119,9 +128,7 @@ impl SettingsFiles {
 /// Splits a dotted key; refuses one that no setting has.
 fn split_key(key: &str) -> Result<(&str, &str), ApiError> {
     let known = flatten(&Settings::default()).iter().any(|one| one.key == key);
-    key.split_once('.')
-        .filter(|_| known)
-        .ok_or_else(|| bad_value(format!("there is no setting '{key}'"), DOCS_HINT))
+    key.split_once('.').filter(|_| known).ok_or_else(|| unknown_setting(key))
 }
 
 /// The value in TOML; none for null.

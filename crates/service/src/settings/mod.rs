@@ -5,6 +5,8 @@
 //! credentials in an address are not given out.
 
 mod edit;
+mod entry_problems;
+mod near_keys;
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -18,14 +20,23 @@ use sha2::{Digest as _, Sha256};
 use toml_edit::DocumentMut;
 
 pub use edit::SettingsChange;
+pub use near_keys::{setting_keys, unknown_setting};
 
 use crate::ApiError;
 use crate::documents::{SettingDocument, SettingSource, SettingsDocument, SettingsFileDocument};
 
-/// Sections that only the home's file decides; a running daemon reads them at its start only.
+/// Sections that only the home's file decides; a running daemon reads them at its start only, but
+/// for [`READ_BY_HOOKS`].
 const HOME_ONLY_SECTIONS: [&str; 2] = ["daemon", "http"];
+/// The key of those sections that hooks read each time.
+const READ_BY_HOOKS: &str = "daemon.autostart";
 /// Stands for credentials in an address.
 const HIDDEN: &str = "•••";
+
+/// Returns true if the home's file alone decides on a setting, for all projects.
+pub fn is_home_only(key: &str) -> bool {
+    key.split_once('.').is_some_and(|(section, _)| HOME_ONLY_SECTIONS.contains(&section))
+}
 
 /// The settings files of a home, or of one project in it.
 #[derive(Clone, Debug)]
@@ -58,7 +69,7 @@ impl SettingsFiles {
     }
 
     /// The file that is edited.
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.project.as_ref().unwrap_or(&self.home).join(SETTINGS_FILE_NAME)
     }
 
@@ -110,7 +121,8 @@ impl SettingsText {
         {
             match Settings::parse(text) {
                 Ok(settings) => file.parsed = Some(settings),
-                Err(why) => file.problem = Some(why),
+                // Reading stops at the first wrong entry, a person corrects all of them at once.
+                Err(why) => file.problem = Some(entry_problems::describe_all(text).unwrap_or(why)),
             }
         }
         file
@@ -128,7 +140,8 @@ impl SettingsText {
         let named = self.parsed.is_some() && self.keys().contains(&default.key);
         let value = now.map_or_else(|| default.value.clone(), |one| one.value);
         SettingDocument {
-            needs_restart: HOME_ONLY_SECTIONS.contains(&default.section()),
+            needs_restart: HOME_ONLY_SECTIONS.contains(&default.section())
+                && default.key != READ_BY_HOOKS,
             source: if named { source } else { SettingSource::Default },
             value: hide_credentials(value),
             default: default.value,

@@ -13,7 +13,7 @@ use retake_agents::setup::{ConfigFolders, HookCommand, SetupTarget, config_folde
 use retake_engine::model::ErrorCode;
 
 pub use hook_status::{HookState, HookStatus, codex_approval};
-pub use status::{AgentStatus, SetupStatus};
+pub use status::{AgentStatus, SetupStatus, read_agents};
 
 use crate::ApiError;
 

@@ -1,5 +1,6 @@
 //! Which agents are installed and set up, and when each was last heard.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use retake_agents::AgentKind;
@@ -42,19 +43,31 @@ impl SetupStatus {
         agents: &[AgentKind],
     ) -> Result<Self, ApiError> {
         let activity = retake.agent_activity()?;
-        let wanted = |agent: &AgentKind| {
-            has_own_setup(*agent) && (agents.is_empty() || agents.contains(agent))
-        };
-        let agents = AgentKind::ALL.into_iter().filter(wanted).map(|agent| AgentStatus {
-            agent,
-            installed: machine.has_agent(agent),
-            user: HookStatus::new(agent, SetupLevel::User, machine),
-            here: HookStatus::new(agent, SetupLevel::Here, machine),
-            last: activity.kinds.get(agent.name()).copied(),
-        });
         let problems = activity.problems.into_iter().map(|(root, error)| (root, error.into()));
-        Ok(Self { agents: agents.collect(), problems: problems.collect() })
+        Ok(Self {
+            agents: read_agents(machine, agents, &activity.kinds),
+            problems: problems.collect(),
+        })
     }
+}
+
+/// Reads the settings of these agents, none means all; `heard` has the time at which each product
+/// was last heard.
+pub fn read_agents(
+    machine: &SetupEnvironment,
+    agents: &[AgentKind],
+    heard: &BTreeMap<String, Millis>,
+) -> Vec<AgentStatus> {
+    let wanted =
+        |agent: &AgentKind| has_own_setup(*agent) && (agents.is_empty() || agents.contains(agent));
+    let status = |agent: AgentKind| AgentStatus {
+        agent,
+        installed: machine.has_agent(agent),
+        user: HookStatus::new(agent, SetupLevel::User, machine),
+        here: HookStatus::new(agent, SetupLevel::Here, machine),
+        last: heard.get(agent.name()).copied(),
+    };
+    AgentKind::ALL.into_iter().filter(wanted).map(status).collect()
 }
 
 impl HookStatus {

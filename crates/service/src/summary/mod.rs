@@ -59,7 +59,7 @@ impl HttpSummariser {
     ) -> Result<Self, ApiError> {
         let needed = |value: &Option<String>, name: &str, example: &str| {
             value.clone().ok_or_else(|| {
-                let message = format!("nobody is set who could write a summary: summary.{name}");
+                let message = format!("no model is set that could write a summary: summary.{name}");
                 settings_error(
                     message,
                     &format!("set it in config.toml, for example {name} = {example:?}"),

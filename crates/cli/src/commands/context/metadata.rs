@@ -65,7 +65,7 @@ pub(super) fn import(context: &CommandContext, options: &ContextImportArgs) -> R
 
 fn read_metadata(path: &Path) -> Result<TaskMetadata, ApiError> {
     let bad = |reason: &dyn std::fmt::Display| {
-        let message = format!("nothing was taken in from {}: {reason}", path.display());
+        let message = format!("nothing was imported from {}: {reason}", path.display());
         let hint = "the file is as it was; correct it, or export it again";
         ApiError::new(ErrorCode::BadMetadata, message, hint)
     };
@@ -76,7 +76,7 @@ fn read_metadata(path: &Path) -> Result<TaskMetadata, ApiError> {
 fn describe_imported(imported: &MetadataImport) -> String {
     let entries = plural(imported.entries as u64, "entry", "entries");
     match imported.known {
-        0 => format!("Took in {entries}.\n"),
-        known => format!("Took in {entries}; {known} were on record already.\n"),
+        0 => format!("Imported {entries}.\n"),
+        known => format!("Imported {entries}; {known} were on record already.\n"),
     }
 }

@@ -3,17 +3,16 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{ContextSource, DialogId, LineSpan, Millis};
+use retake_engine::model::{ContextSource, DialogId, LineSpan, MAIN_AGENT};
 use retake_engine::{Audience, ContextEntry, ContextFile, DialogAgent, OperationError, Project};
 use retake_service::documents::{self, ContextChoice};
 
 use crate::args::ContextShowArgs;
 use crate::context::{CommandContext, Exit, dialog_or_latest};
-use crate::describe::{self, display_path, plural, short_id};
+use crate::describe::{display_path, plural, short_id};
 use crate::escape::escape;
+use crate::layout::{Column, TableCell, TextTable};
 use crate::output::TextStyle;
-use crate::table::{TableCell, TextTable};
-use crate::time::format_local;
 
 pub(super) fn run(context: &CommandContext, options: &ContextShowArgs) -> Result<Exit> {
     let (project, _) = context.open_and_scan()?;
@@ -56,81 +55,92 @@ fn describe_context(
     options: &ContextShowArgs,
 ) -> Result<String> {
     let mut text = String::new();
+    let name = escape(project.dialog_name(dialog)?);
     for agent in agents {
         let mut files = project.context(dialog, &agent.id)?;
         let stale = files.iter().filter(|file| file.stale.is_some()).count();
-        let head = agent_heading(dialog, agent, files.len(), stale);
+        let head = agent_heading(&name, agent, files.len(), stale);
         files.retain(|file| file.stale.is_some() || !options.stale);
         if files.is_empty() {
             continue;
         }
-        let _ = writeln!(text, "{}", context.out.paint(&head, TextStyle::Bold));
-        let table = if options.timeline { timeline_table(&files) } else { latest_table(&files) };
-        text.push_str(&table.render("  ", context.out.colour));
-        text.push('\n');
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}{}", context.out.paint(&head, TextStyle::Bold));
+        let table = if options.timeline {
+            timeline_table(context, &files)
+        } else {
+            latest_table(context, &files)
+        };
+        text.push_str(&table.render("  ", context.out));
     }
     if text.is_empty() {
-        let dialog = short_id(&dialog.0);
         let nothing = if options.stale {
             "All files are as its agents last saw them."
         } else {
             "Its agents have seen no files yet."
         };
-        let _ = writeln!(text, "Dialog {dialog}: {nothing}");
+        let _ = writeln!(text, "{name}: {nothing}");
     }
     Ok(text)
 }
 
-fn agent_heading(dialog: &DialogId, agent: &DialogAgent, files: usize, stale: usize) -> String {
+fn agent_heading(dialog: &str, agent: &DialogAgent, files: usize, stale: usize) -> String {
     let files = plural(files as u64, "file", "files");
     let stale =
-        if stale == 0 { String::new() } else { format!(", {stale} changed since it looked") };
-    format!("{} in dialog {}: {files}{stale}", describe::describe_agent(agent), short_id(&dialog.0))
+        if stale == 0 { String::new() } else { format!(", {stale} changed since it saw them") };
+    let subagent = match agent.id.0.as_str() {
+        MAIN_AGENT => String::new(),
+        id => format!("/{}", short_id(id)),
+    };
+    format!("{dialog}{subagent}: {files}{stale}")
 }
 
 /// One line for each file, as it is now.
-fn latest_table(files: &[ContextFile]) -> TextTable {
-    let mut table = TextTable::default();
-    let heads = ["FILE", "CAME IN", "READ", "EDITED", "CHANGED BY OTHERS", ""];
-    table.row(heads.map(|text| TableCell::new(text, TextStyle::Bold)));
+fn latest_table(context: &CommandContext, files: &[ContextFile]) -> TextTable {
+    let mut table =
+        TextTable::new([Column::PATH, Column::TITLE.at_least(24).dropped(1), Column::WRAPPED])
+            .with_head(["FILE", "LAST SEEN", "SINCE THEN"]);
     for file in files {
-        let (Some(first), Some(last)) = (file.entries.first(), file.entries.last()) else {
-            continue;
+        let by_agent = |entry: &&ContextEntry| entry.source != ContextSource::UserEdited;
+        let seen = file.entries.iter().rfind(by_agent);
+        let seen =
+            seen.map(|entry| format!("{} {}", describe_entry(entry), context.times.show(entry.at)));
+        let (since, style) = match &file.stale {
+            None => ("unchanged".to_owned(), TextStyle::Dim),
+            Some(stale) => (escape(stale.describe(Audience::Person)), TextStyle::Warn),
         };
-        let date = |date: Option<Millis>| {
-            TableCell::new(date.map_or("-".to_owned(), format_local), TextStyle::Dim)
-        };
-        let stale = file.stale.as_ref().map(|stale| escape(stale.describe(Audience::Person)));
+        let changed = file.entries.last().and_then(|entry| entry.dates.user);
+        let when = changed.filter(|_| file.stale.is_some()).map(|at| context.times.show(at));
+        let when = when.map_or_else(String::new, |when| format!(", {when}"));
         table.row([
             TableCell::new(display_path(&file.path), TextStyle::Plain),
-            TableCell::new(describe_entry(first), TextStyle::Plain),
-            date(last.dates.read),
-            date(last.dates.edit),
-            date(last.dates.user),
-            TableCell::new(stale.unwrap_or_default(), TextStyle::Warn),
+            TableCell::new(seen.unwrap_or_default(), TextStyle::Plain),
+            TableCell::new(since + &when, style),
         ]);
     }
     table
 }
 
-/// One line for each event of a file.
-fn timeline_table(files: &[ContextFile]) -> TextTable {
-    let mut table = TextTable::default();
+/// One line for each event of a file, after its path.
+fn timeline_table(context: &CommandContext, files: &[ContextFile]) -> TextTable {
+    let mut table =
+        TextTable::new([Column::PATH, Column::WHOLE, Column::WRAPPED, Column::WHOLE.dropped(1)])
+            .with_head(["FILE", "WHEN", "WHAT", "CHANGE"]);
     for file in files {
+        let mut path = display_path(&file.path);
         for entry in &file.entries {
             let change = entry.change.map_or_else(String::new, |change| change.to_string());
             table.row([
-                TableCell::new(display_path(&file.path), TextStyle::Plain),
-                TableCell::new(format_local(entry.at), TextStyle::Dim),
+                TableCell::new(std::mem::take(&mut path), TextStyle::Plain),
+                TableCell::new(context.times.show(entry.at), TextStyle::Dim),
                 TableCell::new(describe_entry(entry), TextStyle::Plain),
                 TableCell::new(change, TextStyle::Mark),
             ]);
         }
         if let Some(stale) = &file.stale {
             let words = escape(stale.describe(Audience::Person));
-            let path = TableCell::new(display_path(&file.path), TextStyle::Plain);
             table.row([
-                path,
+                TableCell::new(path, TextStyle::Plain),
                 TableCell::new("now", TextStyle::Dim),
                 TableCell::new(words, TextStyle::Warn),
             ]);

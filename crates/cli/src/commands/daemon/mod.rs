@@ -248,7 +248,7 @@ fn show_status(context: &CommandContext, status: &DaemonStatus) -> Result<Exit> 
         "The daemon runs: process {}, version {}, since {}\n",
         status.pid,
         escape_text(&status.version),
-        time::format_local(status.since),
+        context.times.show(status.since),
     );
     if let Some(address) = &status.http {
         let _ = writeln!(text, "HTTP: {}", escape_text(address));
@@ -263,11 +263,7 @@ fn show_status(context: &CommandContext, status: &DaemonStatus) -> Result<Exit> 
     }
     context.out.text(&text)?;
     if status.projects.is_empty() {
-        print_message(
-            "note",
-            TextStyle::Mark,
-            "a project is served from the first time that somebody asks",
-        );
+        print_message("note", TextStyle::Mark, "a project is served from its first request on");
     }
     Ok(Exit::Done)
 }

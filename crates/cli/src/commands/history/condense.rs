@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use retake_engine::model::ErrorCode;
-use retake_engine::{CondenseMethod, CondenseOutcome, CondensePlan};
+use retake_engine::{CondenseMethod, CondenseOutcome, CondensePlan, Project};
 use retake_service::documents::{CondensedHistory, ConversationView};
 use retake_service::summary::HttpSummariser;
 use retake_service::{Masking, request, tokens};
@@ -17,10 +17,11 @@ use retake_service::{Masking, request, tokens};
 use super::resolve_conversation;
 use crate::args::{ConversationArgs, HistoryCondenseArgs};
 use crate::context::{CommandContext, Exit};
-use crate::describe::{plural, short_id};
-use crate::escape::escape_text;
-use crate::failure::ApiError;
-use crate::output::{TextStyle, ask_yes_no, is_interactive, print_message, warn};
+use crate::describe::{format_count, plural};
+use crate::escape::{escape, escape_text};
+use crate::failure::{ApiError, declined_failure};
+use crate::output::{TextStyle, is_interactive, print_message};
+use crate::question::confirm;
 
 pub(super) fn run(context: &CommandContext, options: &HistoryCondenseArgs) -> Result<Exit> {
     let project = context.open()?;
@@ -30,15 +31,17 @@ pub(super) fn run(context: &CommandContext, options: &HistoryCondenseArgs) -> Re
         if context.json {
             context.out.json(&CondensedHistory::planned(&plan))?;
         } else {
-            context.out.text(&format!("Would summarise {}\n", describe_subject(&plan)))?;
+            let subject = describe_subject(&project, &plan)?;
+            context.out.text(&format!("Would summarise {subject}\n"))?;
         }
         return Ok(Exit::Done);
     }
     let settings = &project.settings().summary;
     let summariser = HttpSummariser::new(settings, |name| std::env::var(name).ok())?;
-    if !options.yes && !confirm_upload(&plan, settings.url.as_deref().unwrap_or_default())? {
-        warn("nothing was sent, and nothing was condensed");
-        return Ok(Exit::Problem);
+    if !options.yes
+        && !confirm_upload(&project, &plan, settings.url.as_deref().unwrap_or_default())?
+    {
+        return Err(declined_failure("nothing was sent, and nothing was condensed").into());
     }
     let pause = |time: Duration| {
         let seconds = time.as_secs();
@@ -58,28 +61,28 @@ pub(super) fn run(context: &CommandContext, options: &HistoryCondenseArgs) -> Re
     })
 }
 
-fn describe_subject(plan: &CondensePlan) -> String {
-    format!(
-        "{} of dialog {}, about {} of {} tokens",
+fn describe_subject(project: &Project, plan: &CondensePlan) -> Result<String> {
+    Ok(format!(
+        "{} of {}, about {} of {} tokens",
         plural(plan.replaced.len() as u64, "message", "messages"),
-        short_id(&plan.dialog.0),
-        plan.tokens_replaced(&tokens::count_tokens),
-        plan.tokens_before,
-    )
+        escape(project.dialog_name(&plan.dialog)?),
+        format_count(plan.tokens_replaced(&tokens::count_tokens)),
+        format_count(plan.tokens_before),
+    ))
 }
 
 /// Asks the person whether the messages may be sent to the model.
-fn confirm_upload(plan: &CondensePlan, url: &str) -> Result<bool> {
-    let question = format!("Send {} to {url}?", describe_subject(plan));
+fn confirm_upload(project: &Project, plan: &CondensePlan, url: &str) -> Result<bool> {
+    let question = format!("Send {} to {url}?", describe_subject(project, plan)?);
     if !is_interactive() {
         return Err(ApiError::new(
             ErrorCode::NeedsYes,
-            format!("there is nobody to ask: {question}"),
+            format!("there is no terminal to ask on: {question}"),
             "look at it with --dry-run, then pass --yes",
         )
         .into());
     }
-    Ok(ask_yes_no(&format!("{} [y/N] ", escape_text(question)))?)
+    confirm(&escape_text(question), None)
 }
 
 fn describe_condensed(done: &CondenseOutcome) -> String {
@@ -112,13 +115,13 @@ pub(super) fn restore_previous_view(
         return Ok(Exit::Done);
     }
     let shown = plural(view.shown, "message", "messages");
-    let dialog = short_id(&dialog.0);
+    let dialog = escape(project.dialog_name(&dialog)?);
     context.out.text(&match view.hidden {
         0 if view.shown == 0 => {
-            format!("The conversation of dialog {dialog} is shown again; the model got nothing.\n")
+            format!("The conversation of {dialog} is shown again; the model got nothing.\n")
         }
-        0 => format!("All {shown} of dialog {dialog} are shown again.\n"),
-        hidden => format!("{shown} of dialog {dialog} are shown now, {hidden} are still hidden.\n"),
+        0 => format!("All {shown} of {dialog} are shown again.\n"),
+        hidden => format!("{shown} of {dialog} are shown now, {hidden} are still hidden.\n"),
     })?;
     Ok(Exit::Done)
 }

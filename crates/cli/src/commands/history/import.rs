@@ -78,12 +78,12 @@ fn describe_imported(done: &ImportedHistory) -> String {
             plural(known, "message", "messages")
         ),
         (Some(added), Some(known)) => format!(
-            "Took in {} of dialog {dialog} ({}); {known} were on record.\n",
+            "Imported {} of dialog {dialog} ({}); {known} were on record.\n",
             plural(added, "entry", "entries"),
             done.form
         ),
         _ => format!(
-            "Would take in dialog {dialog} ({}): {}.\n",
+            "Would import dialog {dialog} ({}): {}.\n",
             done.form,
             plural(done.messages, "message", "messages")
         ),

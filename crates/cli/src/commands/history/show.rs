@@ -14,13 +14,11 @@ use serde_json::Value;
 
 use super::resolve_conversation;
 use crate::args::HistoryShowArgs;
-use crate::commands::message::first_words;
 use crate::context::{CommandContext, Exit};
-use crate::describe::{plural, short_id};
+use crate::describe::{first_line, format_count, plural};
 use crate::escape::{escape, escape_text};
+use crate::layout::{Column, TableCell, TextTable, render_paragraph};
 use crate::output::TextStyle;
-use crate::table::{TableCell, TextTable};
-use crate::time::format_local;
 
 /// Maximum lines shown of a message.
 const MAX_MESSAGE_LINES: usize = 6;
@@ -80,8 +78,8 @@ fn show_messages(
         text.push_str(&render_message(context, number, entry));
     }
     if entries.is_empty() {
-        let _ =
-            writeln!(text, "Nothing that was said in dialog {} is on record.", short_id(&dialog.0));
+        let name = escape(project.dialog_name(dialog)?);
+        let _ = writeln!(text, "Nothing that was said in {name} is on record.");
     } else if first > 0 {
         let _ = writeln!(
             text,
@@ -110,13 +108,13 @@ fn history_document(entries: &[ShownMessage], first: usize) -> documents::Dialog
 }
 
 fn render_message(context: &CommandContext, number: usize, entry: &ShownMessage) -> String {
-    let at = entry.at.map_or_else(String::new, |at| format!("  {}", format_local(at)));
+    let at = entry.at.map_or_else(String::new, |at| format!("  {}", context.times.show(at)));
     let head = format!("#{number}  {}{at}{}", entry.who, entry.remark);
     let style = if entry.hidden { TextStyle::Dim } else { TextStyle::Bold };
     let mut text = context.out.paint(&head, style) + "\n";
     let mut lines = entry.text.trim().lines();
     for line in lines.by_ref().take(MAX_MESSAGE_LINES) {
-        let _ = writeln!(text, "    {}", escape_text(line));
+        text.push_str(&render_paragraph(&escape_text(line), "    ", TextStyle::Plain, context.out));
     }
     let more = lines.count() as u64;
     if more > 0 {
@@ -195,23 +193,30 @@ fn show_model_history(
         return Ok(Exit::Done);
     }
     if history.messages.is_empty() {
-        let dialog = short_id(&of.dialog.0);
-        context.out.text(&format!("What the model got in dialog {dialog} is not on record.\n"))?;
+        let name = escape(project.dialog_name(of.dialog)?);
+        context.out.text(&format!("What the model got in {name} is not on record.\n"))?;
         return Ok(Exit::Done);
     }
-    let mut table = TextTable::default();
+    let mut table = TextTable::new([
+        Column::WHOLE,
+        Column::WHOLE.dropped(1),
+        Column::WHOLE,
+        Column::WHOLE.dropped(2),
+        Column::TITLE,
+        Column::WHOLE,
+    ]);
     for message in &history.messages {
         let style = if message.hidden { TextStyle::Dim } else { TextStyle::Plain };
         table.row([
             TableCell::new(message.idx.to_string(), TextStyle::Mark),
-            TableCell::new(message.ts.map_or_else(|| "-".to_owned(), format_local), TextStyle::Dim),
+            TableCell::new(context.times.show_optional(message.ts), TextStyle::Dim),
             TableCell::new(message.role.clone(), style),
-            TableCell::right(message.tokens.to_string(), TextStyle::Dim),
+            TableCell::right(format_count(message.tokens), TextStyle::Dim),
             TableCell::new(describe_blocks(message), style),
             TableCell::new(describe_remark(message), TextStyle::Warn),
         ]);
     }
-    let mut text = table.render("", context.out.colour);
+    let mut text = table.render("", context.out);
     let _ = writeln!(
         text,
         "{}, about {}",
@@ -224,7 +229,7 @@ fn show_model_history(
 
 /// The blocks of a message in a few words.
 fn describe_blocks(message: &ModelMessageDocument) -> String {
-    let words = |text: &str| escape(first_words(text));
+    let words = |text: &str| escape(first_line(text));
     let describe_block = |block: &Value| match block["type"].as_str() {
         Some("text") => words(block["text"].as_str().unwrap_or_default()),
         Some("tool_use") => format!("[calls {}]", escape(block["name"].as_str().unwrap_or("?"))),
@@ -262,7 +267,7 @@ fn show_views(
     let mut table = TextTable::default();
     for view in &views {
         table.row([
-            TableCell::new(format_local(view.at), TextStyle::Dim),
+            TableCell::new(context.times.show(view.at), TextStyle::Dim),
             TableCell::new(view.why.to_string().replace('_', " "), TextStyle::Plain),
             TableCell::new(format!("{} shown", view.shown), TextStyle::Plain),
             TableCell::new(format!("{} hidden", view.hidden), TextStyle::Plain),
@@ -272,6 +277,6 @@ fn show_views(
             ),
         ]);
     }
-    context.out.paged(table.render("", context.out.colour).as_bytes())?;
+    context.out.paged(table.render("", context.out).as_bytes())?;
     Ok(Exit::Done)
 }

@@ -23,6 +23,8 @@ use retake_engine::{SpoolWriter, StaleReaction};
 use retake_service::hook::{AgentNotice, HookCall, HookProgress};
 use retake_service::request::Submission;
 
+pub(crate) use worker::AUTOSTART_VARIABLE;
+
 use crate::args::HookArgs;
 use crate::context::{CommandContext, Exit};
 use crate::output::{TextStyle, print_message, warn};

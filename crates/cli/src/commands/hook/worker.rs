@@ -25,7 +25,7 @@ use crate::time;
 const MAX_PAYLOAD_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Environment variable; `0` prevents the start of a daemon, whatever the settings say.
-const AUTOSTART_VARIABLE: &str = "RETAKE_AUTOSTART";
+pub(crate) const AUTOSTART_VARIABLE: &str = "RETAKE_AUTOSTART";
 
 /// Owned inputs of the worker thread.
 pub(super) struct HookEnvironment {
@@ -106,7 +106,7 @@ fn try_daemon(home: &Path, call: &HookCall, sender: &Sender<HookWorkerMessage>) 
         Ok(()) => Ok(true),
         Err(CallError::NotDone) => Ok(false),
         // Unrecorded events go to the spool, and the next command records them.
-        Err(CallError::Lost(pid)) => bail!("the daemon, process {pid}, does not answer any more"),
+        Err(CallError::Lost(pid)) => bail!("the daemon, process {pid}, no longer answers"),
         Err(CallError::Failed(failure)) => Err(failure.into()),
     }
 }

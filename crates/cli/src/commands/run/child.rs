@@ -3,11 +3,14 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::thread;
 
 use anyhow::{Context as _, Result};
 use retake_engine::model::DialogId;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::SignalsInfo;
@@ -31,6 +34,24 @@ pub(super) enum ChildExit {
     Code(u8),
     /// A signal killed it.
     Signal(i32),
+}
+
+/// Checks that a program is there and can be run, else says why not and returns the exit code.
+pub(super) fn check_program(words: &[OsString]) -> Result<(), u8> {
+    let Some(program) = words.first() else { return Ok(()) };
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let places: Vec<PathBuf> = if is_path {
+        vec![PathBuf::from(program)]
+    } else {
+        std::env::split_paths(&folders).map(|folder| folder.join(program)).collect()
+    };
+    if places.iter().any(|place| place.is_file() && access(place, Access::EXEC_OK).is_ok()) {
+        return Ok(());
+    }
+    let is_there = places.iter().any(|place| place.exists());
+    let error = if is_there { Errno::ACCESS } else { Errno::NOENT };
+    Err(report_not_started(program, &error.into()))
 }
 
 /// Runs a program to its end and forwards signals to it.
@@ -80,8 +101,8 @@ fn forward_signals(mut signals: SignalsInfo<WithOrigin>, child: &Child) {
     });
 }
 
-/// Ends this process as the program ended, so that a shell sees the same.
-pub(super) fn exit_by_signal(signal: i32) -> Exit {
+/// Ends this process by a signal, so that a shell sees that.
+pub(in crate::commands) fn exit_by_signal(signal: i32) -> Exit {
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     // Only if the signal does not end a process by default: as shells tell it.
     Exit::Code(128_u8.saturating_add(signal as u8))

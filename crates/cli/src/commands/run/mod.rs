@@ -8,6 +8,8 @@ mod recording;
 
 use anyhow::Result;
 
+pub(super) use child::exit_by_signal;
+
 use crate::args::RunArgs;
 use crate::commands::run::child::ChildExit;
 use crate::commands::run::recording::RunRecording;
@@ -18,6 +20,10 @@ use crate::output::warn;
 pub(super) const RUN_DIALOG_VARIABLE: &str = "RETAKE_RUN";
 
 pub(super) fn run(context: &CommandContext, options: &RunArgs) -> Result<Exit> {
+    // Without a program there is nothing to record.
+    if let Err(code) = child::check_program(&options.command) {
+        return Ok(Exit::Code(code));
+    }
     let recording = match RunRecording::begin(context, options) {
         Ok(recording) => Some(recording),
         Err(error) => {
@@ -38,6 +44,6 @@ pub(super) fn run(context: &CommandContext, options: &RunArgs) -> Result<Exit> {
     }
     Ok(match ended? {
         ChildExit::Code(code) => Exit::Code(code),
-        ChildExit::Signal(signal) => child::exit_by_signal(signal),
+        ChildExit::Signal(signal) => exit_by_signal(signal),
     })
 }

@@ -1,13 +1,15 @@
 //! `retake setup`: adds Retake's hooks to the settings of agents, and takes them out again.
 //!
-//! Each file is planned first and shown, and written only after a yes. A file that cannot be
+//! Each file is planned first and shown in a line, and written only after a yes. A file that cannot be
 //! read as what it should be is left as it is and named; the others go on.
 
 mod autostart;
+mod home_path;
 mod plan;
 mod record;
 mod report;
 mod status;
+mod table;
 
 use std::fmt::Write as _;
 
@@ -19,8 +21,9 @@ use retake_service::setup::SetupEnvironment;
 
 use crate::args::SetupArgs;
 use crate::context::{CommandContext, Exit};
-use crate::failure::ApiError;
-use crate::output::{ask_yes_no, is_interactive};
+use crate::failure::{ApiError, declined_failure};
+use crate::output::is_interactive;
+use crate::question::confirm;
 use plan::{PlannedSetupFile, SetupGoal, SetupJob};
 use record::SetupRecords;
 
@@ -58,16 +61,16 @@ pub(super) fn run(context: &CommandContext, options: &SetupArgs) -> Result<Exit>
         if !is_interactive() {
             return report.print_refused(&planned, &needs_yes_failure(&planned));
         }
-        if !context.json {
-            context.out.text(&report.render_diffs(&planned))?;
-        }
-        if !ask_yes_no(&confirm_question(&planned, options.remove))? {
-            return report.print_refused(&planned, &declined_failure());
+        report.show_plan(&planned);
+        let diff = || Ok(report.render_diffs(&planned, true).into_bytes());
+        if !confirm(&confirm_question(&planned, options.remove), Some(&diff))? {
+            return report.print_refused(&planned, &declined_failure("nothing was changed"));
         }
     }
     apply_all(&mut planned, &job);
     let exit = report.print_done(&planned)?;
     autostart::apply_choice(context, options)?;
+    report.print_next_step(&planned)?;
     Ok(exit)
 }
 
@@ -95,19 +98,15 @@ fn confirm_question(planned: &[PlannedSetupFile], remove: bool) -> String {
     let count = planned.iter().filter(|file| file.writes()).count();
     let files = if count == 1 { "this file".to_owned() } else { format!("these {count} files") };
     let act = if remove { "Take Retake's hooks out of" } else { "Write" };
-    format!("{act} {files}? [y/N] ")
+    format!("{act} {files}?")
 }
 
 fn needs_yes_failure(planned: &[PlannedSetupFile]) -> ApiError {
-    let mut message = "nothing was changed, since this needs a yes:".to_owned();
+    let mut message = "nothing was changed, since this needs your confirmation:".to_owned();
     for file in planned.iter().filter(|file| file.writes()) {
         let _ = write!(message, "\n  {}", file.shown);
     }
     ApiError::new(ErrorCode::NeedsYes, message, "--yes does it, --print shows it")
-}
-
-fn declined_failure() -> ApiError {
-    ApiError::without_hint(ErrorCode::Declined, "nothing was changed")
 }
 
 /// The agents that the person named, else those that are installed; what is removed is

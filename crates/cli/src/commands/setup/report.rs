@@ -1,21 +1,24 @@
-//! Output of setup: the diff before, the result after, and notes for the person.
+//! Output of setup: what would be written, what was, and notes for the person.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 use retake_agents::AgentKind;
 use retake_agents::setup::codex_trust::moves_others;
-use retake_agents::setup::{FoundHooks, SetupLevel, setup_targets};
+use retake_agents::setup::{FoundHooks, SetupLevel, program_names, setup_targets};
+use retake_engine::model::ErrorCode;
+use retake_service::setup::SetupEnvironment;
 use serde_json::{Value, json};
 
+use super::home_path::with_tilde;
 use super::plan::{PlannedSetupFile, SetupFileAction, SetupStep};
+use super::table::{SetupTable, needs_approval};
 use crate::context::{CommandContext, Exit};
-use crate::escape::{escape, escape_text};
+use crate::escape::escape_text;
 use crate::failure::ApiError;
-use crate::output::{TextStyle, print_message};
-use crate::table::{TableCell, TextTable};
-use retake_service::setup::{SetupEnvironment, codex_approval};
+use crate::output::{Output, TextStyle, print_cancelled, print_message, print_to_person};
 
 /// Inputs of all reports.
 pub(super) struct SetupReport<'a> {
@@ -31,10 +34,10 @@ impl SetupReport<'_> {
         if self.context.json {
             self.context.out.json(&self.document(planned, false, None))?;
         } else {
-            let diffs = self.render_diffs(planned);
+            let diffs = self.render_diffs(planned, self.context.out.terminal);
             let nothing = if diffs.is_empty() { "Nothing would be written.\n" } else { "" };
             self.context.out.paged((diffs + nothing).as_bytes())?;
-            print_failures(planned);
+            self.print_failures(planned);
         }
         Ok(exit_of(planned))
     }
@@ -49,9 +52,12 @@ impl SetupReport<'_> {
             let document = self.document(planned, false, Some(failure));
             self.context.out.json(&document)?;
         } else {
-            print_failures(planned);
-            print_message("error", TextStyle::Bad, &failure.message);
-            failure.hint.iter().for_each(|hint| print_message("hint", TextStyle::Mark, hint));
+            self.print_failures(planned);
+            if failure.code == ErrorCode::Declined {
+                print_cancelled(&failure.message);
+            } else {
+                self.print_failure(failure);
+            }
         }
         Ok(Exit::Partly)
     }
@@ -62,64 +68,98 @@ impl SetupReport<'_> {
             self.context.out.json(&self.document(planned, true, None))?;
             return Ok(exit_of(planned));
         }
-        let mut table = TextTable::default();
-        for file in planned {
-            let (word, style) = match &file.step {
-                Ok(step) => (self.action_word(file, step), TextStyle::Good),
-                Err(_) => ("left as it is", TextStyle::Bad),
-            };
-            table.row([
-                TableCell::new(file.agent.title(), TextStyle::Bold),
-                TableCell::new(word, style),
-                TableCell::new(escape(&file.shown), TextStyle::Plain),
-            ]);
-        }
-        let mut text = table.render("", self.context.out.colour);
-        for note in self.notes(planned) {
-            let _ = write!(text, "\n{}\n", escape_text(&note));
+        let table = SetupTable { done: true, ..self.table() };
+        let mut text = table.render(planned, self.context.out);
+        let notes = self.notes(planned);
+        text.push_str(if notes.is_empty() { "" } else { "\n" });
+        for note in notes {
+            let _ = writeln!(text, "{}", escape_text(with_tilde(&note, &self.machine.home)));
         }
         self.context.out.text(&text)?;
-        print_failures(planned);
+        self.print_failures(planned);
         Ok(exit_of(planned))
     }
 
-    /// The differences of all files, as a unified diff.
-    pub(super) fn render_diffs(&self, planned: &[PlannedSetupFile]) -> String {
+    /// Shows the person at the terminal what would be done, before the question.
+    pub(super) fn show_plan(&self, planned: &[PlannedSetupFile]) {
+        print_to_person(&self.table().render(planned, Output::stderr()));
+    }
+
+    /// Prints what comes next, if all files are as wanted.
+    pub(super) fn print_next_step(&self, planned: &[PlannedSetupFile]) -> Result<()> {
+        if self.context.json || exit_of(planned) != Exit::Done {
+            return Ok(());
+        }
+        let text = if self.remove {
+            self.removed_text(planned)
+        } else {
+            format!("Done. Start {} in a project, then run: retake status\n", programs(planned))
+        };
+        Ok(self.context.out.text(&text)?)
+    }
+
+    /// What is so after a removal. Hooks of the other level are still called.
+    fn removed_text(&self, planned: &[PlannedSetupFile]) -> String {
+        let (other, option) = match self.level {
+            SetupLevel::User => (SetupLevel::Here, "--here "),
+            SetupLevel::Here => (SetupLevel::User, ""),
+        };
+        let is_called = |agent: &AgentKind| {
+            let targets = setup_targets(*agent, other, &self.machine.folders);
+            targets.iter().any(|target| self.machine.calls_us(target))
+        };
+        let agents: BTreeSet<_> = planned.iter().map(|file| file.agent).collect();
+        let still: Vec<_> = agents.iter().filter(|agent| is_called(agent)).collect();
+        if still.is_empty() {
+            return "Done. Retake is no longer called by these agents.\n".to_owned();
+        }
+        let titles: Vec<_> = still.into_iter().map(|agent| agent.title()).collect();
+        let place = if other == SetupLevel::Here { "in this project" } else { "in all projects" };
+        format!(
+            "Done. {} still calls Retake {place}: `retake setup {option}--remove` ends that, too.\n",
+            titles.join(", ")
+        )
+    }
+
+    fn table(&self) -> SetupTable<'_> {
+        SetupTable { machine: self.machine, remove: self.remove, done: false }
+    }
+
+    fn print_failures(&self, planned: &[PlannedSetupFile]) {
+        for failure in planned.iter().filter_map(|file| file.step.as_ref().err()) {
+            self.print_failure(failure);
+        }
+    }
+
+    fn print_failure(&self, failure: &ApiError) {
+        let shown = |text: &str| with_tilde(text, &self.machine.home);
+        print_message("error", TextStyle::Bad, &shown(&failure.message));
+        if let Some(hint) = &failure.hint {
+            print_message("hint", TextStyle::Mark, &shown(hint));
+        }
+    }
+
+    /// The differences of all files, as a unified diff; escaped, if a person reads it at a terminal.
+    pub(super) fn render_diffs(&self, planned: &[PlannedSetupFile], at_terminal: bool) -> String {
         let mut text = String::new();
         for file in planned.iter().filter(|file| file.writes()) {
             let Ok(step) = &file.step else { continue };
-            let mut diff = unified_diff(&file.shown, step, CONTEXT_LINES);
+            let shown = with_tilde(&file.shown, &self.machine.home);
+            let mut diff = unified_diff(&shown, step, CONTEXT_LINES);
             if step.fixes_mode {
-                let _ = writeln!(diff, "{}: made executable", file.shown);
+                let _ = writeln!(diff, "{shown}: made executable");
             }
             // On a terminal nothing in a settings file may move the cursor.
-            let diff = if self.context.out.terminal { escape_text(&diff) } else { diff };
+            let diff = if at_terminal { escape_text(&diff) } else { diff };
             text.push_str(&colour_diff(&diff, self.context.out.colour));
         }
         text
-    }
-
-    fn action_word(&self, file: &PlannedSetupFile, step: &SetupStep) -> &'static str {
-        match (step.action(), self.remove) {
-            (SetupFileAction::Nothing, true) => "nothing to remove",
-            (SetupFileAction::Nothing, false) if self.is_edited(file) => {
-                "already there, with your additions"
-            }
-            (SetupFileAction::Nothing, false) => "already there",
-            (_, true) => "removed",
-            (_, false) if step.before == step.after => "made executable",
-            (_, false) => "added",
-        }
     }
 
     /// Returns the hooks of ours in a file afterwards.
     fn hooks_found(&self, file: &PlannedSetupFile) -> Option<FoundHooks> {
         let text = file.step.as_ref().ok()?.after.as_deref()?;
         file.target.form.find(text, self.machine.hook_command()).ok()
-    }
-
-    fn is_edited(&self, file: &PlannedSetupFile) -> bool {
-        self.hooks_found(file).is_some_and(|found| found.is_edited)
     }
 
     /// Notes for the person: remaining steps and warnings.
@@ -133,7 +173,7 @@ impl SetupReport<'_> {
             planned.iter().any(|file| file.agent == *agent && file.step.is_ok())
         };
         let agents: Vec<_> = AgentKind::ALL.into_iter().filter(agrees).collect();
-        if planned.iter().any(|file| file.agent == AgentKind::Codex && self.needs_approval(file)) {
+        if planned.iter().any(|file| needs_approval(file, self.machine)) {
             notes.push(CODEX_APPROVAL_HINT.to_owned());
         }
         if agents.contains(&AgentKind::Cursor) {
@@ -170,10 +210,6 @@ impl SetupReport<'_> {
         let why = self.hooks_found(file)?.switched_off?;
         let (title, path) = (file.agent.title(), &file.shown);
         Some(format!("{title} runs no hooks, since {why} in {path}: that is yours to change."))
-    }
-
-    fn needs_approval(&self, file: &PlannedSetupFile) -> bool {
-        file.writes() || file.step.is_ok() && codex_approval(&file.target, self.machine).is_some()
     }
 
     /// Most agents run the hooks of both levels.
@@ -226,21 +262,26 @@ impl SetupReport<'_> {
 }
 
 /// Note on how to approve our hooks in Codex.
-const CODEX_APPROVAL_HINT: &str = "Codex runs hooks only after you approved them: start \
-     `codex`, type /hooks, look at Retake's and approve them.\nUntil then Codex skips them \
-     without a word, and again after any change of them.";
+const CODEX_APPROVAL_HINT: &str = "Codex runs hooks only after you approve them: start codex, type \
+     /hooks.\nUntil then it skips them without a word, and again after any change of them.";
 
 /// Note that approved Codex hooks moved, and need approval again.
-const CODEX_MOVED_HINT: &str = "Hooks of yours for Codex have another position now. Codex skips those \
-     that you approved before, until you approve them again: start `codex`, type /hooks.";
+const CODEX_MOVED_HINT: &str = "Hooks of yours for Codex have another position now. Codex skips \
+     those that\nyou approved before, until you approve them again: start codex, type /hooks.";
 
 /// Context lines around a change in diffs for people.
 const CONTEXT_LINES: u32 = 3;
 
-fn print_failures(planned: &[PlannedSetupFile]) {
-    for failure in planned.iter().filter_map(|file| file.step.as_ref().err()) {
-        print_message("error", TextStyle::Bad, &failure.message);
-        failure.hint.iter().for_each(|hint| print_message("hint", TextStyle::Mark, hint));
+/// The programs of the agents that are set up: `claude or codex`, `one of them` of many.
+fn programs(planned: &[PlannedSetupFile]) -> String {
+    let mut agents: Vec<_> = planned.iter().map(|file| file.agent).collect();
+    agents.dedup();
+    let names: Vec<_> = agents.iter().filter_map(|agent| program_names(*agent).first()).collect();
+    match names.as_slice() {
+        [one] => (*one).to_string(),
+        [first, second] => format!("{first} or {second}"),
+        [first, second, third] => format!("{first}, {second} or {third}"),
+        _ => "one of them".to_owned(),
     }
 }
 

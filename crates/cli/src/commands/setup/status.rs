@@ -1,15 +1,17 @@
 //! `retake setup --status`: which agents are installed and set up, and their latest events.
 
+use std::path::Path;
+
 use anyhow::Result;
 use retake_service::documents::SetupDocument;
 use retake_service::setup::{AgentStatus, HookState, SetupEnvironment, SetupStatus};
 
+use super::home_path::with_tilde;
 use crate::args::SetupArgs;
 use crate::context::{CommandContext, Exit};
 use crate::escape::escape;
+use crate::layout::{Column, TableCell, TextTable};
 use crate::output::{TextStyle, warn};
-use crate::table::{TableCell, TextTable};
-use crate::time::format_local;
 
 pub(super) fn run(
     context: &CommandContext,
@@ -23,39 +25,62 @@ pub(super) fn run(
     if context.json {
         context.out.json(&SetupDocument::new(&status, true))?;
     } else {
-        context.out.text(&table(&status.agents, options.here).render("", context.out.colour))?;
+        let table = StatusTable { context, here: options.here, home: &machine.home };
+        context.out.text(&table.build(&status.agents).render("", context.out))?;
     }
     Ok(Exit::Done)
 }
 
-fn table(rows: &[AgentStatus], here: bool) -> TextTable {
-    let mut table = TextTable::default();
-    let head = |text: &str| TableCell::new(text, TextStyle::Bold);
-    table.row([head("AGENT"), head("INSTALLED"), head("LAST EVENT"), head("HOOKS")]);
-    for row in rows {
-        let installed = if row.installed { "yes" } else { "no" };
-        let last = row.last.map_or_else(|| "never".to_owned(), format_local);
+/// Inputs of the table.
+struct StatusTable<'a> {
+    context: &'a CommandContext,
+    /// Only the hooks of this project.
+    here: bool,
+    home: &'a Path,
+}
+
+impl StatusTable<'_> {
+    fn build(&self, rows: &[AgentStatus]) -> TextTable {
+        let columns = [Column::WHOLE, Column::WHOLE, Column::WHOLE, Column::WRAPPED];
+        let mut table =
+            TextTable::new(columns).with_head(["AGENT", "INSTALLED", "LAST HEARD", "HOOKS"]);
+        for row in rows {
+            let installed = if row.installed { "yes" } else { "no" };
+            let times = self.context.times;
+            let last = row.last.map_or_else(|| "never".to_owned(), |at| times.show(at));
+            let mut first = Some([row.agent.to_string(), installed.to_owned(), last]);
+            for (words, style) in self.states(row) {
+                let [agent, installed, last] = first.take().unwrap_or_default();
+                table.row([
+                    TableCell::new(agent, TextStyle::Plain),
+                    TableCell::new(installed, TextStyle::Plain),
+                    TableCell::new(last, TextStyle::Dim),
+                    TableCell::new(words, style),
+                ]);
+            }
+        }
+        table
+    }
+
+    /// The states of an agent's hooks, for all projects and for this one.
+    fn states(&self, row: &AgentStatus) -> Vec<(String, TextStyle)> {
+        let mut states = Vec::new();
+        if !self.here {
+            states.push((&row.user, ""));
+        }
+        if self.here || row.here.state != HookState::Absent {
+            states.push((&row.here, " in this project"));
+        }
         let untested = if row.agent.is_untested() { " (untested)" } else { "" };
         let mut lines = Vec::new();
-        if !here {
-            lines.push((&row.user, ""));
-        }
-        if here || row.here.state != HookState::Absent {
-            lines.push((&row.here, " in this project"));
-        }
-        for (at, (status, place)) in lines.into_iter().enumerate() {
-            let first = |text: String| if at == 0 { text } else { String::new() };
+        for (status, place) in states {
             let detail = status.detail.as_deref().map(|text| format!(": {}", escape(text)));
-            let words = format!("{}{place}{}", status.state.describe(), detail.unwrap_or_default());
-            table.row([
-                TableCell::new(first(format!("{}{untested}", row.agent)), TextStyle::Plain),
-                TableCell::new(first(installed.to_owned()), TextStyle::Plain),
-                TableCell::new(first(last.clone()), TextStyle::Dim),
-                TableCell::new(words, style(status.state)),
-            ]);
+            let detail = detail.unwrap_or_default();
+            let words = format!("{}{place}{untested}{detail}", status.state.describe());
+            lines.push((with_tilde(&words, self.home), style(status.state)));
         }
+        lines
     }
-    table
 }
 
 fn style(state: HookState) -> TextStyle {

@@ -7,13 +7,11 @@ use retake_engine::{ListedStep, StepPage, StepState};
 use retake_service::Masking;
 use retake_service::documents::StepList;
 
-use crate::commands::message::first_words;
 use crate::context::{CommandContext, Exit};
 use crate::describe::plural;
 use crate::escape::escape;
+use crate::layout::{Column, TableCell, TextTable};
 use crate::output::TextStyle;
-use crate::table::{TableCell, TextTable};
-use crate::time::format_local;
 
 /// Maximum number of steps listed of undo, and of redo.
 const MAX_LISTED_STEPS: usize = 50;
@@ -32,7 +30,7 @@ pub(super) fn run(context: &CommandContext) -> Result<Exit> {
             continue;
         }
         let _ = writeln!(text, "{verb}:");
-        text.push_str(&table(steps).render("  ", context.out.colour));
+        text.push_str(&table(context, steps).render("  ", context.out));
     }
     if text.is_empty() {
         text.push_str("There is nothing to undo or redo.\n");
@@ -41,21 +39,26 @@ pub(super) fn run(context: &CommandContext) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn table(steps: &[ListedStep]) -> TextTable {
-    let mut table = TextTable::default();
+fn table(context: &CommandContext, steps: &[ListedStep]) -> TextTable {
+    let mut table = TextTable::new([
+        Column::WHOLE,
+        Column::WHOLE.dropped(2),
+        Column::TITLE,
+        Column::WHOLE.dropped(1),
+        Column::TITLE,
+    ]);
     for listed in steps {
         let (state, style) = match listed.state {
             StepState::Next => ("next", TextStyle::Mark),
             StepState::Later => ("", TextStyle::Plain),
             _ => ("passed over", TextStyle::Dim),
         };
-        let said = listed.state.why_passed().or(listed.prompt.as_deref()).unwrap_or_default();
         table.row([
             TableCell::new(state, style),
-            TableCell::new(format_local(listed.at), TextStyle::Dim),
+            TableCell::new(context.times.show(listed.at), TextStyle::Dim),
             TableCell::new(escape(listed.step.describe()), TextStyle::Plain),
             TableCell::new(plural(listed.files, "file", "files"), TextStyle::Plain),
-            TableCell::new(escape(first_words(said)), TextStyle::Dim),
+            TableCell::new(listed.state.why_passed().unwrap_or_default(), TextStyle::Dim),
         ]);
     }
     table

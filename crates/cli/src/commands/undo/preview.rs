@@ -10,8 +10,12 @@ use crate::context::{CommandContext, Exit};
 use crate::outcome::{NOTHING_WRITTEN_TEXT, PlanOutcome};
 
 /// Prints the same documents, and exits with the same code, as the undo itself would.
-pub(super) fn run(context: &CommandContext, project: &Project, options: &UndoArgs) -> Result<Exit> {
-    let steps = options.steps;
+pub(super) fn run(
+    context: &CommandContext,
+    project: &Project,
+    options: &UndoArgs,
+    steps: u32,
+) -> Result<Exit> {
     let request = PlanUndos {
         steps,
         taking: options.take_back.to_options(CascadePolicy::Leave),

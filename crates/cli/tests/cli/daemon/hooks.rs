@@ -211,7 +211,8 @@ fn calls(world: &World, what: &Value) -> usize {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let trace = std::fs::read_to_string(&trace).unwrap();
     assert!(!trace.contains("retake.db"), "the hook opens no database");
-    trace.lines().filter(|line| line.contains('(')).count()
+    // How many processes are around the hook is not its work.
+    trace.lines().filter(|line| line.contains('(') && !line.contains("\"/proc/")).count()
 }
 
 #[test]

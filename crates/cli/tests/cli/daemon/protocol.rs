@@ -42,7 +42,7 @@ fn an_older_daemon_is_asked_to_stop_and_the_command_works_itself() {
     let world = World::with(&[("a.txt", "one\n")]);
     for hello in [
         json!({ "protocol": 0, "version": "0.1.0", "pid": 77 }),
-        json!({ "protocol": 2, "version": "0.0.9", "pid": 77, "unknown": {} }),
+        json!({ "protocol": 3, "version": "0.0.9", "pid": 77, "unknown": {} }),
     ] {
         let daemon = other_daemon(&world, hello);
         let ran = world.run(&["status", "--json"]);
@@ -57,7 +57,7 @@ fn an_older_daemon_is_asked_to_stop_and_the_command_works_itself() {
 #[test]
 fn an_older_command_says_so_and_works_itself() {
     let world = World::with(&[("a.txt", "one\n")]);
-    let hello = json!({ "protocol": 2, "version": "99.0.0", "pid": 77 });
+    let hello = json!({ "protocol": 3, "version": "99.0.0", "pid": 77 });
     let daemon = other_daemon(&world, hello.clone());
     let ran = world.run(&["status", "--json"]);
     assert_eq!(ran.code, 0);
@@ -145,7 +145,7 @@ fn failing_daemon(world: &World, frames: Vec<Value>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let version = env!("CARGO_PKG_VERSION");
-        send(&mut stream, &json!({ "protocol": 2, "version": version, "pid": 77 }));
+        send(&mut stream, &json!({ "protocol": 3, "version": version, "pid": 77 }));
         receive(&mut stream).unwrap();
         for frame in &frames {
             send(&mut stream, frame);
@@ -228,7 +228,7 @@ fn what_waits_in_the_daemon_for_too_long_is_done_here() {
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let version = env!("CARGO_PKG_VERSION");
-        send(&mut stream, &json!({ "protocol": 2, "version": version, "pid": 77 }));
+        send(&mut stream, &json!({ "protocol": 3, "version": version, "pid": 77 }));
         let bytes = serde_json::to_vec(&waits).unwrap();
         let frame = [&(bytes.len() as u32).to_be_bytes()[..], &bytes].concat();
         while stream.write_all(&frame).is_ok() {

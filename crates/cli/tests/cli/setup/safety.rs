@@ -66,7 +66,7 @@ fn where_a_link_leads_is_shown() {
     fs::create_dir_all(machine.home(".claude")).unwrap();
     symlink("../real.json", machine.home(".claude/settings.json")).unwrap();
     let told = machine.seen(&["setup"]);
-    assert!(told.contains("settings.json -> [WORLD]/person/real.json"), "{told}");
+    assert!(told.contains("~/.claude/settings.json -> ~/real.json"), "{told}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_script_that_cannot_be_run_is_mended() {
     let state = || machine.run(&["setup", "--status", "--json", "cline"]).json();
     assert_eq!(state()["agents"][0]["user"]["state"], "broken");
     let told = machine.ok(&["setup", "-y", "cline"]);
-    assert!(told.contains("made executable"), "{told}");
+    assert!(told.contains("made a script executable"), "{told}");
     assert_eq!(fs::metadata(&script).unwrap().mode() & 0o777, 0o750);
     assert_eq!(state()["agents"][0]["user"]["state"], "active");
     machine.ok(&["setup", "--remove", "-y"]);

@@ -44,7 +44,7 @@ fn assert_loud_and_harmless(world: &World, errno: &str) {
     assert!(heard.stderr.contains("not all was recorded"), "{}", heard.stderr);
     assert!(heard.stderr.contains(errno), "{}", heard.stderr);
     let status = world.run(&["status"]);
-    assert!(status.stderr.contains("could not be looked at"), "{}", status.stderr);
+    assert!(status.stderr.contains("could not be scanned"), "{}", status.stderr);
     let sick = world.run(&["doctor"]);
     assert_eq!(sick.code, 1, "{}", sick.text());
     for command in [

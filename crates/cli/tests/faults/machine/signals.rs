@@ -29,9 +29,11 @@ fn rewritten(files: usize) -> World {
 
 /// How many files are wholly as they were before the agent, and after it; there is nothing else.
 fn old_and_new(world: &World, files: usize) -> (usize, usize) {
-    let text = |number: usize| world.read(&format!("d/{number}.txt"));
-    let old = (0..files).filter(|&number| text(number) == format!("{number}, old\n")).count();
-    let new = (0..files).filter(|&number| text(number) == "new\n").count();
+    // Each is read once: they may be put back meanwhile.
+    let texts: Vec<_> = (0..files).map(|number| world.read(&format!("d/{number}.txt"))).collect();
+    let is_old = |(number, text): &(usize, &String)| **text == format!("{number}, old\n");
+    let old = texts.iter().enumerate().filter(is_old).count();
+    let new = texts.iter().filter(|text| *text == "new\n").count();
     assert_eq!(old + new, files, "each is wholly one or the other");
     (old, new)
 }

@@ -12,7 +12,12 @@ use super::{after, assert_sound, before, hook, prompt};
 use crate::support::World;
 
 /// What the newest migrations added, taken away again: a store as older programs wrote it.
-const OLDER: [(u32, &str); 7] = [
+const OLDER: [(u32, &str); 8] = [
+    (
+        13,
+        "DROP INDEX dialog_by_number; ALTER TABLE dialog DROP COLUMN number;
+         PRAGMA user_version = 13",
+    ),
     (
         12,
         "DROP INDEX call_by_turn; DROP INDEX candidate_by_call; DROP INDEX event_turn_ends;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::support::{Ran, World, ran};
 
 /// Commands that `--help` does not tell.
-const HIDDEN: [&str; 3] = ["catch-up", "help-markdown", "openapi"];
+const HIDDEN: [&str; 4] = ["catch-up", "help-markdown", "man-pages", "openapi"];
 
 /// One command a line. Upper case words stand for what is there when it runs (see [`Stage::fill`]).
 const SCRIPT: &str = "
@@ -85,6 +85,20 @@ const SCRIPT: &str = "
     git --no-dialog -- branch -a
     export OUT/export
     export OUT/export --force --with-secrets
+    config
+    config show --changed
+    config get ignore.exclude
+    config get EVIL
+    config set ignore.exclude EVIL
+    config set EVIL EVIL
+    config set checkpoints.extensions EVIL --here
+    config show
+    config unset ignore.exclude
+    config unset checkpoints.extensions --here
+    config path
+    bug-report -o -
+    bug-report -o OUT/report.md --yes
+    bug-report -o EVIL
     doctor
     doctor --read-data
     gc --dry-run
@@ -111,6 +125,7 @@ const SCRIPT: &str = "
     demo
     completions bash
     help-markdown
+    man-pages OUT/
     openapi
 ";
 
@@ -196,13 +211,21 @@ impl Stage<'_> {
     /// All commands that the program tells of, and those that it does not.
     fn told(&self) -> BTreeSet<String> {
         let mut told: BTreeSet<_> = HIDDEN.map(str::to_owned).into();
-        for name in self.listed(&["--help"]) {
+        for name in self.grouped() {
             let inner = self.listed(&[&name, "--help"]);
             told.extend(inner.iter().map(|act| format!("{name} {act}")));
             told.insert(name);
         }
         assert!(told.len() > 40, "{told:?}");
         told
+    }
+
+    /// The commands in all groups of the program's own help.
+    fn grouped(&self) -> Vec<String> {
+        let help = self.world.ok(&["--help"]);
+        let groups = help.lines().take_while(|line| *line != "Global options:");
+        let names = groups.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+        names.filter_map(|line| line.split_whitespace().next()).map(ToOwned::to_owned).collect()
     }
 
     fn listed(&self, words: &[&str]) -> Vec<String> {

@@ -115,7 +115,7 @@ fn threat_other_local_users_cannot_connect_and_need_a_token() {
     let guess = [&status[..], &["--header", "Authorization: Bearer AAAA"]].concat();
     assert_eq!(as_other(&guess), (0, "401".to_owned()));
     let log = std::fs::read_to_string(super::served::stderr_of(&world)).unwrap();
-    assert!(log.contains("somebody else tried to ask"), "{log}");
+    assert!(log.contains("another user tried to connect"), "{log}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use retake_store::{Dialog, StoreError};
 use serde_json::{Value, json};
 
 use super::content::SnapshotWriter;
-use crate::query::iso_time::iso_8601;
+use retake_model::iso_8601;
 
 /// One change with both contents (DM-9, DM-10).
 pub(super) fn write_snapshot(

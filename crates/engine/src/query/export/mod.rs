@@ -24,8 +24,8 @@ use retake_seam::dir::ConfinedDir;
 use retake_store::{ChangeFilter, Dialog, StoreError};
 
 use crate::project::Project;
-use crate::query::iso_time::iso_8601;
 use content::SnapshotWriter;
+use retake_model::iso_8601;
 
 /// Changes read per page.
 const CHANGES_PER_PAGE: usize = 256;

@@ -13,8 +13,8 @@ use super::documents::{hex_if_needed, json_string};
 use super::{SnapshotCounts, SnapshotExport};
 use crate::content::comparable::comparable_content;
 use crate::query::file_record::{FileRecord, replaced_text};
-use crate::query::iso_time::iso_8601;
 use crate::query::record_name::RecordNames;
+use retake_model::iso_8601;
 
 /// Writes `file-changes.json`: from each file's absolute path to its records, oldest first.
 pub(super) fn write_file_changes(

@@ -236,7 +236,8 @@ fn the_stat_cache_of_an_earlier_program_is_removed() {
     let folder = project.init().store().folder().to_owned();
     let db = rusqlite::Connection::open(folder.join("retake.db")).unwrap();
     db.execute_batch(
-        "DROP INDEX call_by_turn; DROP INDEX candidate_by_call; DROP INDEX event_turn_ends;
+        "DROP INDEX dialog_by_number; ALTER TABLE dialog DROP COLUMN number;
+         DROP INDEX call_by_turn; DROP INDEX candidate_by_call; DROP INDEX event_turn_ends;
          ALTER TABLE call DROP COLUMN model; ALTER TABLE call DROP COLUMN arguments;
          ALTER TABLE call DROP COLUMN exit_code;
          DROP INDEX change_by_call; DROP TABLE dialog_title;

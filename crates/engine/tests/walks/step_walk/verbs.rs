@@ -148,7 +148,7 @@ impl Walk {
         let named: BTreeSet<_> = told.taken_back_by_git.iter().chain(&told.left).collect();
         for change in self.opened.changes(&agents()).unwrap() {
             let (Some(dialog), Some(turn)) = (&change.dialog, change.turn) else { continue };
-            let name = format!("turn {turn} of dialog {dialog}");
+            let name = self.opened.describe_turn(dialog, turn).unwrap();
             // Only the newest are told.
             let is_told = named.contains(&name) || told.left.len() >= 10;
             assert!(!change.is_effective() || is_told, "{name} is left, and only {told:?} is told");

@@ -65,7 +65,7 @@ pub(super) fn nothing_to_apply(
     let nothing =
         OperationResponse { outcome: outcome.with_dry_run(consent.dry_run), plan_digest: None };
     if consent.plan_digest.is_some() && !consent.dry_run {
-        let hint = "there is nothing to do any more";
+        let hint = "there is nothing left to do";
         let problem = ErrorResponse::new(
             ErrorCode::PlanChanged,
             "the plan is not the one that was seen",
@@ -99,7 +99,8 @@ pub(super) fn apply_plan(
     let open: Vec<_> = asks.filter(|question| !consent.covers(&question.code)).collect();
     if !open.is_empty() {
         let texts: Vec<_> = open.iter().map(|question| format!("{}.", question.text)).collect();
-        let message = format!("nothing was changed, since this needs a yes: {}", texts.join(" "));
+        let message =
+            format!("nothing was changed, since this needs your confirmation: {}", texts.join(" "));
         let hint = "send the codes in `asks` as `agreed`, or `yes`";
         return Err(ErrorResponse::new(ErrorCode::NeedsYes, message, hint).with_outcome(planned));
     }

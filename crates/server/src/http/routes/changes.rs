@@ -105,7 +105,7 @@ impl ChangesQuery {
         match given.into_iter().find(|(_, number)| number.is_some()) {
             Some((name, Some(number))) if self.dialog.is_none() => Err(ApiError::new(
                 ErrorCode::BadValue,
-                format!("`{name}` is {number}, of no dialog"),
+                format!("`{name}` is {number}, and `dialog` is missing"),
                 "say which dialog with `dialog`",
             )),
             _ => Ok(()),

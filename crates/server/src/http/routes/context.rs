@@ -244,7 +244,7 @@ struct ContextImportBody {
     post, path = "/api/projects/{project}/context/import", tag = "context",
     request_body = ContextImportBody,
     params(("project" = String, Path, description = "The project's id.")),
-    responses((status = 200, description = "What was taken in.", body = ContextImported))
+    responses((status = 200, description = "What was imported.", body = ContextImported))
 )]
 async fn import(
     State(state): State<AppState>,

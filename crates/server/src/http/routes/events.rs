@@ -76,7 +76,7 @@ struct RecordedEvents {
     post, path = "/api/projects/{project}/events", tag = "events",
     params(("project" = String, Path, description = "The project's id.")),
     request_body = EventsBody,
-    responses((status = 200, description = "What came of each event.", body = RecordedEvents))
+    responses((status = 200, description = "The outcome of each event.", body = RecordedEvents))
 )]
 async fn record(
     State(state): State<AppState>,

@@ -196,7 +196,7 @@ struct ConversationBody {
         ("dialog" = String, Path, description = "The dialog's id."),
     ),
     request_body = ConversationBody,
-    responses((status = 200, description = "What was taken in.", body = ImportedHistory))
+    responses((status = 200, description = "What was imported.", body = ImportedHistory))
 )]
 async fn take_in(
     State(state): State<AppState>,

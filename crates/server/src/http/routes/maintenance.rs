@@ -213,7 +213,7 @@ fn check_purge_consent(
     }
     let bytes: u64 = scope.contents.iter().map(|(_, size)| size).sum();
     let message = format!(
-        "nothing was purged, since this needs a yes: {} contents ({bytes} bytes) of {} paths \
+        "nothing was purged, since this needs your confirmation: {} contents ({bytes} bytes) of {} paths \
          cannot be restored afterwards",
         scope.contents.len(),
         scope.paths.len()

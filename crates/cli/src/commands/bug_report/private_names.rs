@@ -1,0 +1,90 @@
+//! Collects what a report must not name: folders, the person, the machine, files and titles of this
+//! project.
+
+use std::path::{Path, PathBuf};
+
+use retake_engine::{ChangeFilter, Project};
+
+use super::gather::host_name;
+use super::scrub::Scrubber;
+use crate::context::CommandContext;
+
+/// Maximum changes, the newest ones, whose files are looked for by name. Others are found by their
+/// form: a slash, or an extension.
+const MAX_CHANGES: usize = 10_000;
+/// Maximum operations whose titles are looked for.
+const MAX_OPERATIONS: usize = 1000;
+/// Minimum characters of a project's name that is looked for as a word.
+const MIN_PROJECT_NAME: usize = 3;
+
+/// What must be scrubbed on this machine, in this project.
+pub(super) fn collect(context: &CommandContext) -> Scrubber {
+    let mut scrubber = Scrubber::default();
+    let user_home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    scrubber.hide_folder(context.retake.folder(), "RETAKE_HOME");
+    scrubber.hide_folder(&std::env::temp_dir(), "TMP");
+    if let Some(home) = &user_home {
+        scrubber.hide_folder(home, "~");
+        hide_base_name(&mut scrubber, home, "USER");
+    }
+    for name in ["USER", "LOGNAME"].iter().filter_map(|name| std::env::var(name).ok()) {
+        scrubber.hide_word(&name, "USER");
+    }
+    if let Some(host) = host_name() {
+        scrubber.hide_word(host.split('.').next().unwrap_or_default(), "HOST");
+        scrubber.hide_word(&host, "HOST");
+    }
+    hide_projects(&mut scrubber, context);
+    if let Ok(project) = context.retake.open_read_only(context.start_folder()) {
+        hide_record(&mut scrubber, &project);
+    }
+    scrubber
+}
+
+fn hide_base_name(scrubber: &mut Scrubber, folder: &Path, stands_for: &'static str) {
+    if let Some(name) = folder.file_name().and_then(|name| name.to_str()) {
+        scrubber.hide_word(name, stands_for);
+    }
+}
+
+/// Hides the roots of all projects: a daemon's log tells of several.
+fn hide_projects(scrubber: &mut Scrubber, context: &CommandContext) {
+    let here = context.retake.locate(context.start_folder()).map(|located| located.root());
+    if let Ok(root) = &here {
+        scrubber.hide_folder(root, "PROJECT");
+        hide_project_name(scrubber, root);
+        for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+            scrubber.hide_file_name(&entry.file_name().to_string_lossy());
+        }
+    }
+    // A home that cannot be read is told of by other parts.
+    for other in context.retake.projects().unwrap_or_default() {
+        scrubber.hide_folder(&other.root, "OTHER_PROJECT");
+        hide_project_name(scrubber, &other.root);
+    }
+    scrubber.hide_folder(&context.cwd, "FOLDER");
+}
+
+fn hide_project_name(scrubber: &mut Scrubber, root: &Path) {
+    let name = root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    // The word itself is in many messages, and says nothing.
+    if name.chars().count() >= MIN_PROJECT_NAME && name != "project" {
+        scrubber.hide_word(name, "PROJECT");
+    }
+}
+
+/// Hides what the record names. What cannot be read is hidden by its form alone.
+fn hide_record(scrubber: &mut Scrubber, project: &Project) {
+    let newest = ChangeFilter { limit: Some(MAX_CHANGES), ..ChangeFilter::default() };
+    for change in project.changes_with_few_hunks(&newest, 0).unwrap_or_default() {
+        scrubber.hide_file_name(&String::from_utf8_lossy(change.path.as_bytes()));
+        scrubber.hide_file_name(&String::from_utf8_lossy(change.path.file_name()));
+    }
+    for (dialog, _) in project.dialogs().unwrap_or_default() {
+        let titles = [dialog.title, dialog.agent_title, dialog.given_title];
+        titles.iter().flatten().for_each(|title| scrubber.hide_phrase(title));
+    }
+    for operation in project.operations(MAX_OPERATIONS).unwrap_or_default() {
+        scrubber.hide_phrase(&operation.title);
+    }
+}

@@ -1,0 +1,178 @@
+//! The person's choice where later changes touch the lines that a plan takes back.
+//!
+//! Invariants: only a person at a terminal is asked, and only if no option says it already; the whole
+//! plan is shown before; each choice only plans again, and the usual confirmation of the new plan
+//! follows; Enter does nothing at all.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use retake_engine::model::{Change, ErrorCode};
+use retake_engine::{CascadePolicy, Plan, PlanReason, PlannedFile, Project, TakeBackOptions};
+use retake_service::plan_words::{ConflictChoice, describe_conflict};
+
+use crate::args::ApplyArgs;
+use crate::context::CommandContext;
+use crate::describe::{dialog_names, display_path, plural};
+use crate::failure::ApiError;
+use crate::layout::render_paragraph;
+use crate::outcome::conflict_place::render_places;
+use crate::outcome::report::{plan_table, plan_title};
+use crate::output::{Output, TextStyle, is_interactive, print_to_person};
+use crate::patch::{DiffPrinter, DiffStyle};
+use crate::question::{AnswerChoice, ChoiceQuestion, show_diff};
+
+/// A plan that takes changes back, and how to plan the same with other options.
+pub(crate) struct TakeBackAttempt<'a> {
+    pub(crate) plan: Plan,
+    /// The options of the plan.
+    pub(crate) taking: TakeBackOptions,
+    /// Plans again; none if there is nothing to do by then.
+    pub(crate) replan: &'a dyn Fn(TakeBackOptions) -> Result<Option<Plan>>,
+}
+
+/// Result of the question.
+pub(super) enum ConflictResolution {
+    /// This plan is to be applied.
+    Apply(Plan),
+    /// The person answered nothing, so nothing is done.
+    Declined(Plan),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ConflictAnswer {
+    Choice(ConflictChoice),
+    Diff,
+    No,
+}
+
+/// Asks what becomes of the files in conflict, if there are any and a person can be asked.
+pub(super) fn resolve(
+    context: &CommandContext,
+    project: &Project,
+    attempt: TakeBackAttempt<'_>,
+    options: &ApplyArgs,
+) -> Result<ConflictResolution> {
+    let taking = attempt.taking;
+    let is_told = options.yes
+        || options.dry_run
+        || taking.markers
+        || taking.cascade == CascadePolicy::All
+        || context.json;
+    let files: Vec<_> = attempt.plan.left().filter(|file| is_conflict(file)).collect();
+    if is_told
+        || files.is_empty()
+        || !is_interactive()
+        || context.plan_refusal(project, &attempt.plan)?.is_some()
+    {
+        return Ok(ConflictResolution::Apply(attempt.plan));
+    }
+    let marked = attempt.replan(TakeBackOptions { markers: true, ..taking })?;
+    let later = later_changes(project, &files)?;
+    let screen = Output::stderr();
+    let title = format!("Plan: {}", plan_title(&attempt.plan));
+    let mut text = render_paragraph(&title, "", TextStyle::Bold, screen);
+    text.push_str(&plan_table(project, &attempt.plan, false)?.render("  ", screen));
+    text.push('\n');
+    text.push_str(&render_places(project, &files, &marked)?);
+    let whose = describe_conflict(&later, &dialog_names(project)?);
+    let _ = writeln!(text, "{}: {whose}.", describe_files(&files));
+    print_to_person(&text);
+    let diff = || render_conflicting_changes(context, project, &files, &later);
+    let answer = loop {
+        match ask(&files, &later)? {
+            Some(ConflictAnswer::Diff) => show_diff(&diff)?,
+            Some(ConflictAnswer::Choice(choice)) => break Some(choice),
+            Some(ConflictAnswer::No) | None => break None,
+        }
+    };
+    Ok(match answer {
+        Some(ConflictChoice::Keep) => ConflictResolution::Apply(attempt.plan),
+        Some(ConflictChoice::Both) => ConflictResolution::Apply(marked),
+        Some(ConflictChoice::TakeLater) => {
+            let all = TakeBackOptions { cascade: CascadePolicy::All, ..taking };
+            ConflictResolution::Apply(attempt.replan(all)?)
+        }
+        None => ConflictResolution::Declined(attempt.plan),
+    })
+}
+
+impl TakeBackAttempt<'_> {
+    /// Plans the same with other options. While the person is asked an agent may go on, and then
+    /// the newest step is another one than the one that was shown.
+    fn replan(&self, taking: TakeBackOptions) -> Result<Plan> {
+        match (self.replan)(taking)? {
+            Some(plan) if plan.title == self.plan.title => Ok(plan),
+            _ => Err(ApiError::new(
+                ErrorCode::PlanChanged,
+                "the project changed meanwhile, so this is no longer what was shown; nothing was changed",
+                "run the command again",
+            )
+            .into()),
+        }
+    }
+}
+
+fn is_conflict(file: &PlannedFile) -> bool {
+    matches!(file.reason, PlanReason::Conflict(..))
+}
+
+fn ask(files: &[&PlannedFile], later: &[Change]) -> Result<Option<ConflictAnswer>> {
+    let mut offered = vec![ConflictChoice::Keep, ConflictChoice::Both];
+    if !later.is_empty() {
+        offered.push(ConflictChoice::TakeLater);
+    }
+    let choice = |choice: ConflictChoice| AnswerChoice {
+        label: choice.label(files.len(), later.len()),
+        value: ConflictAnswer::Choice(choice),
+    };
+    let mut choices: Vec<_> = offered.into_iter().map(choice).collect();
+    choices.push(AnswerChoice { label: "diff", value: ConflictAnswer::Diff });
+    choices.push(AnswerChoice { label: "no, do nothing", value: ConflictAnswer::No });
+    Ok(ChoiceQuestion { text: "", choices: &choices, default: choices.len() - 1 }.ask()?)
+}
+
+/// The later changes that stand in the way, each once.
+fn later_changes(project: &Project, files: &[&PlannedFile]) -> Result<Vec<Change>> {
+    let ids: BTreeSet<_> = files.iter().flat_map(|file| file.blockers.iter().copied()).collect();
+    let mut changes = Vec::new();
+    for id in ids {
+        changes.extend(project.change(id)?);
+    }
+    Ok(changes)
+}
+
+fn describe_files(files: &[&PlannedFile]) -> String {
+    match files {
+        [one] => display_path(&one.path),
+        several => plural(several.len() as u64, "file", "files"),
+    }
+}
+
+/// The changes that were to be taken back and the later ones, as two diffs.
+fn render_conflicting_changes(
+    context: &CommandContext,
+    project: &Project,
+    files: &[&PlannedFile],
+    later: &[Change],
+) -> Result<Vec<u8>> {
+    let mut taken = Vec::new();
+    for id in files.iter().flat_map(|file| &file.changes) {
+        taken.extend(project.change(*id)?);
+    }
+    let style = DiffStyle { readable: true, colour: context.out.colour };
+    let mut printer = DiffPrinter::new(project, style);
+    let mut text = Vec::new();
+    for (head, changes) in [("To be taken back:", taken.as_slice()), ("Since then:", later)] {
+        if changes.is_empty() {
+            continue;
+        }
+        text.extend(context.out.paint(head, TextStyle::Bold).bytes());
+        text.push(b'\n');
+        for diff in project.net_diff(changes)? {
+            text.extend(printer.render_file(&diff)?);
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,205 @@
+//! The lines of a conflict, as a person sees them before deciding: those of now, and those that
+//! would be there instead.
+//!
+//! The places come from the plan with conflict markers, so what is shown is what the merge sees.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use anyhow::Result;
+use retake_engine::{DiffBody, DiffLine, Plan, PlannedFile, Project};
+
+use crate::describe::{display_path, plural};
+use crate::escape::escape_line;
+use crate::layout::shorten_title;
+use crate::output::{TextStyle, screen_width, stderr_colour};
+
+/// Maximum places shown; more are counted.
+const MAX_SHOWN_PLACES: usize = 3;
+/// Lines around a place, if it is the only one and if there are several.
+const CONTEXT_LINES: usize = 3;
+const CONTEXT_LINES_OF_SEVERAL: usize = 1;
+/// Maximum lines shown of each version.
+const MAX_SHOWN_LINES: usize = 6;
+
+/// One place in a file where the merge conflicts.
+#[derive(Debug, PartialEq, Eq)]
+struct ConflictPlace {
+    /// The lines of the file now, counted from 0.
+    now: Range<usize>,
+    /// The lines that would be there instead.
+    then: Vec<Vec<u8>>,
+}
+
+/// Renders the places of the conflicts in `files`, as `marked` has them between markers.
+pub(super) fn render_places(
+    project: &Project,
+    files: &[&PlannedFile],
+    marked: &Plan,
+) -> Result<String> {
+    let mut found = Vec::new();
+    for file in files {
+        let Some(planned) = marked.writes().find(|other| other.path == file.path) else { continue };
+        let DiffBody::Lines(lines) = project.planned_diff(planned)?.body else { continue };
+        found.extend(places_in_diff(&lines).into_iter().map(|place| (*file, place)));
+    }
+    let context = if found.len() == 1 { CONTEXT_LINES } else { CONTEXT_LINES_OF_SEVERAL };
+    let view = PlaceView { context, width: screen_width(), colour: stderr_colour() };
+    let mut text = String::new();
+    for (file, place) in found.iter().take(MAX_SHOWN_PLACES) {
+        let bytes = project.content(&file.now)?.unwrap_or_default();
+        let lines: Vec<_> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+        text.push_str(&view.head(&display_path(&file.path), place));
+        text.push_str(&view.body(&lines, place));
+    }
+    if let Some(more) = found.len().checked_sub(MAX_SHOWN_PLACES).filter(|more| *more > 0) {
+        let _ = writeln!(text, "and {}", plural(more as u64, "more place", "more places"));
+    }
+    Ok(text)
+}
+
+/// Finds the marked places in the diff from a file to the same file with conflict markers.
+fn places_in_diff(lines: &[DiffLine]) -> Vec<ConflictPlace> {
+    let mut places = Vec::new();
+    let mut open: Option<(MarkedSection, ConflictPlace)> = None;
+    let mut at = 0;
+    for line in lines {
+        if let DiffLine::Header(header) = line {
+            at = header.old.start as usize;
+        }
+        if let DiffLine::Added(text) = line
+            && let Some(section) = MarkedSection::after_marker(text)
+        {
+            open = match (section, open.take()) {
+                (MarkedSection::Now, _) => {
+                    Some((section, ConflictPlace { now: at..at, then: Vec::new() }))
+                }
+                (MarkedSection::End, Some((_, place))) => {
+                    places.push(place);
+                    None
+                }
+                (section, open) => open.map(|(_, place)| (section, place)),
+            };
+            continue;
+        }
+        if let (DiffLine::Context(text) | DiffLine::Added(text), Some((section, place))) =
+            (line, &mut open)
+        {
+            match section {
+                MarkedSection::Now => place.now.end += 1,
+                MarkedSection::Then => place.then.push(text.clone()),
+                MarkedSection::Base | MarkedSection::End => {}
+            }
+        }
+        if matches!(line, DiffLine::Context(_) | DiffLine::Removed(_)) {
+            at += 1;
+        }
+    }
+    places
+}
+
+/// Part of a marked conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MarkedSection {
+    Now,
+    Base,
+    Then,
+    End,
+}
+
+impl MarkedSection {
+    /// The section that a marker line begins. The labels are those of the engine's merge.
+    fn after_marker(line: &[u8]) -> Option<Self> {
+        match line.trim_ascii_end() {
+            b"<<<<<<< now" => Some(Self::Now),
+            b"||||||| taken back" => Some(Self::Base),
+            b"=======" => Some(Self::Then),
+            b">>>>>>> before" => Some(Self::End),
+            _ => None,
+        }
+    }
+}
+
+/// How a place is shown.
+struct PlaceView {
+    context: usize,
+    width: usize,
+    colour: bool,
+}
+
+impl PlaceView {
+    /// `prices.txt, lines 3-4 (- is there now, + would be there)`
+    fn head(&self, path: &str, place: &ConflictPlace) -> String {
+        let lines = match place.now.len() {
+            0 => format!("before line {}", place.now.start + 1),
+            1 => format!("line {}", place.now.start + 1),
+            _ => format!("lines {}-{}", place.now.start + 1, place.now.end),
+        };
+        let legend = TextStyle::Dim.paint("(- is there now, + would be there)", self.colour);
+        format!("{}, {lines} {legend}\n", TextStyle::Bold.paint(path, self.colour))
+    }
+
+    fn body(&self, lines: &[&[u8]], place: &ConflictPlace) -> String {
+        let now = place.now.start.min(lines.len())..place.now.end.min(lines.len());
+        let above = now.start.saturating_sub(self.context)..now.start;
+        let below = now.end..(now.end + self.context).min(lines.len());
+        let mut text = String::new();
+        let mut add = |number: Option<usize>, sign: char, line: &[u8], style: TextStyle| {
+            let number = number.map_or_else(String::new, |at| (at + 1).to_string());
+            let line =
+                shorten_title(&escape_line(line.trim_ascii_end()), self.width.saturating_sub(9));
+            let shown = format!("{number:>5} {sign} {line}");
+            let _ = writeln!(text, "{}", style.paint(shown.trim_end(), self.colour));
+        };
+        for at in above {
+            add(Some(at), ' ', lines[at], TextStyle::Plain);
+        }
+        for at in now.clone().take(MAX_SHOWN_LINES) {
+            add(Some(at), '-', lines[at], TextStyle::Bad);
+        }
+        if now.len() > MAX_SHOWN_LINES {
+            add(None, '-', b"...", TextStyle::Bad);
+        }
+        for line in place.then.iter().take(MAX_SHOWN_LINES) {
+            add(None, '+', line, TextStyle::Good);
+        }
+        match place.then.len() {
+            0 => add(None, '+', b"(nothing)", TextStyle::Good),
+            count if count > MAX_SHOWN_LINES => add(None, '+', b"...", TextStyle::Good),
+            _ => {}
+        }
+        for at in below {
+            add(Some(at), ' ', lines[at], TextStyle::Plain);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(text: &str) -> DiffLine {
+        DiffLine::Added(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn places_are_found_by_the_markers_that_the_diff_adds() {
+        let context = |text: &str| DiffLine::Context(text.as_bytes().to_vec());
+        let lines = [
+            context("1\n"),
+            // A marker that is in the file already.
+            context("<<<<<<< now\n"),
+            added("<<<<<<< now\n"),
+            context("mine\n"),
+            added("||||||| taken back\n"),
+            added("two\n"),
+            added("=======\n"),
+            added("2\n"),
+            added(">>>>>>> before\n"),
+            context("3\n"),
+        ];
+        let place = ConflictPlace { now: 2..3, then: vec![b"2\n".to_vec()] };
+        assert_eq!(places_in_diff(&lines), [place]);
+    }
+}
