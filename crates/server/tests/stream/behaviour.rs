@@ -46,7 +46,9 @@ fn a_stream_starts_now_and_resumes_where_it_was_cut_off() {
         assert!(connection.head.contains("cache-control: no-store"), "{}", connection.head);
         // It knows where it is before anything happens.
         client.read_until(&mut connection, |client| client.last.is_some());
-        assert!(client.beats[0].starts_with("retry: "), "{:?}", client.beats);
+        // On a busy machine a heartbeat may come first.
+        let first = client.beats.iter().find(|beat| *beat != ":\n\n");
+        assert!(first.is_some_and(|frame| frame.starts_with("retry: ")), "{:?}", client.beats);
         drop(connection);
         let before = served.table().len();
         served.say(true, "d1", "while it was away");
