@@ -34,6 +34,9 @@ pub struct HookMessage {
     /// A whole conversation that the payload carries itself: messages of both sides, with their
     /// `message_index` from 0 on, to be set (not added) by that index.
     pub conversation: Vec<Event>,
+    /// The call is the first since a person's message that the agent reports by a hook for which it
+    /// does not wait: that hook may still be running.
+    pub follows_unawaited_message: bool,
 }
 
 /// Which reply an agent waits for.

@@ -6,7 +6,8 @@
 //!
 //! Without a terminal no hook carries the person's words. The start of the main agent stands for
 //! them, as a message with an empty text; an empty message with one that has words right behind it
-//! is the same message.
+//! is the same message. Cline does not wait for that hook, so the hook of the first calls may
+//! overtake it.
 
 use retake_model::{CallId, SeenFile};
 use serde_json::{Value, json};
@@ -35,10 +36,15 @@ pub(crate) fn parse_hook(name: &str, payload: &HookPayload) -> Result<HookMessag
     let source =
         EventSource { kind: AgentKind::Cline, dialog: id.into(), subagent, cwd, model: None };
     let location = if source.subagent.is_none() { transcript_location(id) } else { None };
-    Ok(HookMessage::from_action(&source, action, folder)
+    let is_first_call = source.subagent.is_none()
+        && matches!(action, HookAction::Begin(_))
+        && payload.at("/iteration").and_then(Value::as_u64) == Some(1);
+    let mut message = HookMessage::from_action(&source, action, folder)
         .with_transcript(location)
         .with_last_words(payload.text(&["/turn/outputText"]))
-        .with_reads(parse_reads(payload)))
+        .with_reads(parse_reads(payload));
+    message.follows_unawaited_message = is_first_call;
+    Ok(message)
 }
 
 /// Returns the files that a message mentions, or that `read_files` returned.
@@ -161,6 +167,18 @@ mod tests {
         assert_eq!(event.agent, Some("agent_1".into()));
         assert_eq!(event.parent, Some(MAIN_AGENT.into()));
         assert_eq!(start.transcript, None);
+    }
+
+    #[test]
+    fn the_first_calls_of_the_main_agent_may_overtake_the_start() {
+        let follows = |payload: Value| parse(payload).follows_unawaited_message;
+        let call = json!({"id": "c1", "name": "editor", "input": {}});
+        assert!(follows(json!({"hookName": "tool_call", "iteration": 1, "tool_call": call})));
+        assert!(!follows(json!({"hookName": "tool_call", "iteration": 2, "tool_call": call})));
+        assert!(!follows(json!({"hookName": "tool_result", "iteration": 1, "tool_result": call})));
+        assert!(!follows(json!({
+            "hookName": "tool_call", "iteration": 1, "tool_call": call, "parent_agent_id": "agent_0",
+        })));
     }
 
     #[test]

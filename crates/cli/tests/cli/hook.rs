@@ -77,7 +77,7 @@ fn a_conversation_becomes_a_dialog_with_changes_and_words() {
     assert_eq!(shown["message"]["text"], "add two");
     assert_eq!(shown["message"]["message_index"], 0);
     let (log, text) = (world.ok(&["log"]), world.ok(&["show", &first_change(&world)]));
-    assert!(log.contains("claude-code s1/main") && log.contains("“add two”"), "{log}");
+    assert!(log.contains("  s1  ") && log.contains("“add two”"), "{log}");
     assert!(text.contains("add two") && text.contains("Here you are."), "{text}");
 }
 
@@ -239,6 +239,50 @@ fn a_task_of_cline_and_its_message_are_one_message() {
     assert_eq!(turns(&world), 1);
     say("and that, too");
     assert_eq!(turns(&world), 2);
+}
+
+/// Cline does not wait for the hook of its start, and may call the next one meanwhile.
+#[test]
+fn a_call_of_cline_that_overtakes_its_message_waits_for_it() {
+    let world = World::new();
+    std::fs::create_dir_all(world.home()).unwrap();
+    let settings = "[hook]\nbudget_ms = 60000\n";
+    std::fs::write(world.home().join("config.toml"), settings).unwrap();
+    let folder = world.outer().join("person/.cline/data/sessions/r1");
+    std::fs::create_dir_all(&folder).unwrap();
+    let payload = |what: Value| {
+        let mut payload = json!({
+            "taskId": "t1", "sessionContext": { "rootSessionId": "r1" },
+            "workspaceRoots": [world.root()], "agent_id": "a", "parent_agent_id": null,
+        });
+        payload.as_object_mut().unwrap().extend(what.as_object().unwrap().clone());
+        payload.to_string()
+    };
+    let call = json!({ "id": "c1", "name": "editor", "input": {
+        "path": world.root().join("a.txt"), "new_text": "one\n",
+    } });
+    let begin = json!({ "hookName": "tool_call", "iteration": 1, "tool_call": call });
+    let mut overtaking = start(&world, &["hook", "cline"]);
+    let _ = overtaking.stdin.take().unwrap().write_all(payload(begin).as_bytes());
+    // Without the wait, it would be on record by then.
+    std::thread::sleep(Duration::from_millis(500));
+    // The answer stands in the transcript already.
+    let said = json!({ "messages": [
+        { "id": "m1", "role": "user", "content": [{ "type": "text", "text": "make a file" }] },
+        { "id": "m2", "role": "assistant", "content": [{ "type": "text", "text": "I do." }] },
+    ] });
+    std::fs::write(folder.join("r1.messages.json"), said.to_string()).unwrap();
+    let started = json!({ "hookName": "agent_start", "taskStart": {} });
+    assert_eq!(hook(&world, &["cline"], payload(started)).code, 0);
+    assert_eq!(ran(overtaking.wait_with_output().unwrap()).code, 0);
+    world.write("a.txt", "one\n");
+    let end = json!({ "hookName": "tool_result", "iteration": 1, "tool_result": call });
+    assert_eq!(hook(&world, &["cline"], payload(end)).code, 0);
+
+    let change = &world.run(&["log", "--json"]).json()["changes"][0];
+    assert_eq!((&change["path"], &change["turn"]), (&"a.txt".into(), &1.into()), "{change:#}");
+    let blame = world.run(&["blame", "a.txt", "--json"]).json();
+    assert_eq!(blame["changes"][0]["message"]["text"], "make a file", "{blame:#}");
 }
 
 #[test]

@@ -13,7 +13,8 @@ mod transcript;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use retake_agents::{AgentKind, HookFeedback, HookMessage, HookPhase};
 use retake_engine::model::{
@@ -34,6 +35,8 @@ use transcript::TranscriptReader;
 const END_BUDGET: Duration = Duration::from_millis(900);
 /// Assumed time between a hook's start and its call.
 const HOOK_STARTUP: Duration = Duration::from_millis(50);
+/// Interval between looks for a message that another hook records.
+const MESSAGE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Id of the one call of a dialog of `retake run`.
 pub const RUN_CALL_ID: &str = "run";
 
@@ -224,6 +227,11 @@ impl HookCall {
             run_ends,
             submissions: submissions.len(),
         })?;
+        if message.follows_unawaited_message
+            && let Some(dialog) = &dialog
+        {
+            wait_for_message(project, dialog, budget / 2)?;
+        }
         let transcript = TranscriptReader::new(self, project, &message);
         for mut submission in submissions {
             if let EventKind::UserMessage { .. } = submission.event.what {
@@ -339,6 +347,22 @@ fn time_budget(project: &Project, message: &HookMessage) -> Duration {
     let ends = message.events.iter().any(|event| matches!(event.what, EventKind::DialogEnd {}));
     let set = project.settings().hook.budget();
     if ends { set.min(END_BUDGET) } else { set }
+}
+
+/// Waits until the message that the dialog's work belongs to is recorded. If it does not come in
+/// time, the work is that of no message.
+fn wait_for_message(
+    project: &Project,
+    dialog: &DialogId,
+    timeout: Duration,
+) -> Result<(), ApiError> {
+    let started = Instant::now();
+    while !project.dialog(dialog)?.is_some_and(|dialog| dialog.turn_open)
+        && started.elapsed() < timeout
+    {
+        thread::sleep(MESSAGE_POLL_INTERVAL);
+    }
+    Ok(())
 }
 
 /// Records an event in the other projects that it concerns. The agent is notified by the first

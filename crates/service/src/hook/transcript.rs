@@ -60,8 +60,14 @@ impl<'a> TranscriptReader<'a> {
             Err(error) => return tracing::info!("the conversation was not read: {error}"),
         };
         let EventKind::UserMessage { text } = &mut event.what else { return };
-        let last = part.spoken.last().filter(|spoken| spoken.by == Speaker::User);
-        event.message_index = match last {
+        let is_by_user = |spoken: &&TranscriptMessage| spoken.by == Speaker::User;
+        // The answer may already stand behind a message that its hook does not carry.
+        let told = if text.is_empty() {
+            part.spoken.iter().rfind(is_by_user)
+        } else {
+            part.spoken.last().filter(is_by_user)
+        };
+        event.message_index = match told {
             Some(spoken) if text.is_empty() || *text == spoken.text => {
                 text.clone_from(&spoken.text);
                 Some(spoken.index)
