@@ -4,23 +4,23 @@
 //! Retake's home, the person's home and the folder for temporary files are, and
 //! passes the time into each call.
 
-use std::cell::RefCell;
-use std::os::unix::fs::MetadataExt as _;
+mod located;
+mod open;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use retake_model::{Caller, Checkpoint, Millis};
-use retake_store::{
-    FoundProject, Home, ProjectIdentity, RootIdentity, RootPresence, Store, StoreAccess, StoreError,
-};
-use retake_workspace::{OpenError, Workspace, git};
+use retake_store::{FoundProject, Home, ProjectIdentity, RootIdentity, RootPresence, StoreError};
+use retake_workspace::{OpenError, git};
+
+pub use located::LocatedProject;
 
 use crate::error::RecordError;
 use crate::project::{Project, disk_identity};
 use crate::record::spool::SpoolWriter;
 use crate::resolve_path::resolve_parent_links;
 use crate::scan::refresh::{RefreshOutcome, ScanProgress};
-use crate::settings::{self, Settings};
 
 /// Retake on this machine.
 #[derive(Clone, Debug)]
@@ -253,7 +253,7 @@ impl Retake {
     pub fn open_read_only(&self, path: &Path) -> Result<Project, ProjectError> {
         let (start, _) = self.identify_folder(path)?;
         match self.find_nearest_with(&start, Home::find)? {
-            Some(found) => self.open_found_for(found, StoreAccess::Peek),
+            Some(found) => self.open_without_trace(found),
             None => Err(ProjectError::NotAProject(start)),
         }
     }
@@ -363,67 +363,6 @@ impl Retake {
         }
     }
 
-    fn open_found(&self, found: FoundProject) -> Result<Project, ProjectError> {
-        self.open_found_for(found, StoreAccess::Write)
-    }
-
-    fn open_found_for(
-        &self,
-        found: FoundProject,
-        access: StoreAccess,
-    ) -> Result<Project, ProjectError> {
-        let root = found.identity.root_path();
-        let mut workspace = match found.presence {
-            RootPresence::Missing => Workspace::absent(&root),
-            RootPresence::Present | RootPresence::Replaced => Workspace::open(&root)?,
-        };
-        workspace.exclude_own_folder(self.home.folder());
-        let (store, read_only) = match access {
-            StoreAccess::Write => {
-                self.home.sync_project(&found)?;
-                open_store(&found.folder)?
-            }
-            StoreAccess::Read | StoreAccess::Peek => (Store::open(&found.folder, access)?, true),
-        };
-        store.set_caller(self.caller.clone());
-        // Unusable settings must not prevent recording.
-        let (settings, settings_problem) = match Settings::load(self.home.folder(), &found.folder) {
-            Ok(settings) => (settings, None),
-            Err(error) => (Settings::default(), Some(error)),
-        };
-        let home = self.user_home.as_deref();
-        let global_excludes = git::local_excludes(&root, home)
-            .or_else(|| git::global_excludes(home, self.config_home.as_deref()));
-        let global_attributes = git::local_attributes(&root, home)
-            .or_else(|| git::global_attributes(home, self.config_home.as_deref()));
-        let error = |source| ProjectError::Folder { path: root.clone(), source };
-        let disk = match found.presence {
-            RootPresence::Missing => found.identity.disk,
-            RootPresence::Present | RootPresence::Replaced => {
-                disk_identity(&root).map_err(error)?
-            }
-        };
-        let same_device =
-            disk_identity(&found.folder).is_ok_and(|folder| folder.device == disk.device);
-        Ok(Project {
-            found,
-            disk,
-            workspace,
-            store,
-            settings,
-            settings_problem,
-            global_excludes,
-            global_attributes,
-            same_device,
-            read_only,
-            hints: None,
-            target_cache: RefCell::default(),
-            secret_lineage: RefCell::default(),
-            user_home: self.user_home.clone(),
-            clock: None,
-        })
-    }
-
     /// The canonical folder at or around a path, and its identity. A recorded folder that no longer
     /// exists is told apart from one that never did.
     fn identify_folder(&self, path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError> {
@@ -493,71 +432,6 @@ fn identify_folder(path: &Path) -> Result<(PathBuf, RootIdentity), ProjectError>
     Ok((folder.to_owned(), disk))
 }
 
-/// Opens a store read-only if it cannot be written.
-fn open_store(folder: &Path) -> Result<(Store, bool), StoreError> {
-    match Store::open(folder, StoreAccess::Write) {
-        Ok(store) => Ok((store, false)),
-        Err(error) if error.is_read_only() => Ok((Store::open(folder, StoreAccess::Read)?, true)),
-        Err(error) => Err(error),
-    }
-}
-
 /// Timeout of the home's lock: finding and creating a project takes a moment, unless a process
 /// hangs.
 const HOME_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// A project that was found and not opened.
-///
-/// Two are equal as long as a project that was opened in between is still the one to use: its
-/// root, its record and its settings are the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocatedProject {
-    found: FoundProject,
-    record: Option<DeviceInode>,
-    settings: [Option<FileVersion>; 2],
-}
-
-/// Identity of a file: device and inode.
-type DeviceInode = (u64, u64);
-/// Identity and version of a file's content.
-type FileVersion = (DeviceInode, u64, i64, i64);
-
-impl LocatedProject {
-    pub(crate) fn new(home: &Path, mut found: FoundProject) -> Self {
-        let record = file_id(&found.folder.join("retake.db"));
-        let settings = [&*found.folder, home]
-            .map(|folder| version(&folder.join(settings::SETTINGS_FILE_NAME)));
-        // A move is reported once, to the first caller that finds it.
-        found.moved_from = None;
-        Self { found, record, settings }
-    }
-
-    /// The project's id.
-    pub fn id(&self) -> &str {
-        &self.found.identity.id
-    }
-
-    /// The project's root.
-    pub fn root(&self) -> PathBuf {
-        self.found.identity.root_path()
-    }
-
-    /// The project's folder in Retake's home.
-    pub fn folder(&self) -> &Path {
-        &self.found.folder
-    }
-
-    /// What stands at the root's path.
-    pub fn presence(&self) -> RootPresence {
-        self.found.presence
-    }
-}
-
-fn file_id(path: &Path) -> Option<DeviceInode> {
-    path.metadata().ok().map(|data| (data.dev(), data.ino()))
-}
-
-fn version(path: &Path) -> Option<FileVersion> {
-    let data = path.metadata().ok()?;
-    Some(((data.dev(), data.ino()), data.size(), data.mtime(), data.mtime_nsec()))
-}
