@@ -91,7 +91,7 @@ pub(crate) fn confidence_legend<'c>(changes: impl IntoIterator<Item = &'c Change
         + &legend("?", "several agents were at work, and any of them can have made it")
 }
 
-/// How it is known who made a change.
+/// Describes how it is known who made a change.
 pub(crate) fn describe_confidence(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::Certain => "it is what the tool announced",

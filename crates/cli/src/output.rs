@@ -16,8 +16,8 @@ use signal_hook::consts::SIGINT;
 
 use crate::escape::{escape_json, escape_text};
 
-/// Columns of a terminal that does not know its width.
-const DEFAULT_WIDTH: usize = 80;
+/// Columns assumed of a terminal that does not know its width.
+pub(crate) const DEFAULT_WIDTH: usize = 80;
 
 /// Style of a word on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-pub(crate) use retake_engine::iso_8601;
 use retake_engine::model::Millis;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -89,7 +88,7 @@ fn format_day(at: Millis, now: Millis, zone: &TimeZone) -> String {
     day.strftime(form).to_string()
 }
 
-/// A time by day and minute, with the words that a person wrote for it: `Mon 16 Feb 00:00`.
+/// Formats a time as local weekday, date and minute: `Mon 16 Feb 2026 00:00`.
 pub(crate) fn format_moment(at: Millis) -> String {
     Timestamp::from_millisecond(at).map_or_else(
         |_| at.to_string(),
@@ -166,6 +165,8 @@ fn parse_relative(text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use retake_engine::iso_8601;
+
     use super::*;
 
     const NOW: Millis = 1_771_236_000_000; // 2026-02-16T10:00:00Z

@@ -12,13 +12,13 @@ pub fn title_of(text: &str, max_chars: usize) -> String {
 
 /// The first characters of scripts without spaces between words, and of emoji: a text may end after
 /// any of them.
-const FIRST_IDEOGRAPH: char = '\u{2e80}';
+const FIRST_UNSPACED_CHAR: char = '\u{2e80}';
 
 /// The text up to the byte `end`, without the word that would be cut there. A word that takes more
 /// than half of the room is cut.
 pub fn cut_at_word(text: &str, end: usize) -> &str {
     let cut = &text[..end];
-    if text[end..].starts_with(char::is_whitespace) || cut.ends_with(|c| c >= FIRST_IDEOGRAPH) {
+    if text[end..].starts_with(char::is_whitespace) || cut.ends_with(|c| c >= FIRST_UNSPACED_CHAR) {
         return cut.trim_end();
     }
     match cut.rfind(char::is_whitespace) {

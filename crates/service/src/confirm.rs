@@ -12,7 +12,7 @@ use retake_engine::{FileAction, Plan, PlanReason, Project, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::describe::{self, DialogNames, FormatName, plural};
+use crate::describe::{self, DialogNames, FormatName, list_names, plural};
 
 /// Maximum names that one question lists; the rest is counted.
 const MAX_LISTED_NAMES: usize = 10;
@@ -58,7 +58,8 @@ pub fn confirmations(
     );
     if !plan.crosses.is_empty() {
         let crossed: Vec<_> = plan.crosses.iter().map(|id| names.dialog(id)).collect();
-        let text = format!("{} changed some of these files, too", list_names(&crossed));
+        let text =
+            format!("{} changed some of these files, too", list_names(&crossed, MAX_LISTED_NAMES));
         ask("crosses_dialogs", Some(text));
     }
     if plan.since.is_some() {
@@ -85,14 +86,14 @@ pub fn confirmations(
     Ok(questions)
 }
 
-/// What a choice by time takes back of several dialogs; of a single one it needs no yes.
+/// Describes what a choice by time takes back of several dialogs; of a single one it needs no yes.
 fn describe_dialogs(plan: &Plan, dialogs: &[String]) -> Option<String> {
     let removed = plan.writes().filter(|file| file.action == FileAction::Delete).count();
     let removed = if removed == 0 { String::new() } else { format!(", {removed} of them removed") };
     let files = plural(plan.writes().count() as u64, "file", "files");
     let count = dialogs.len();
     let what = format!("It takes back work of {count} dialogs in {files}{removed}");
-    (count > 1).then(|| format!("{what}: {}", list_names(dialogs)))
+    (count > 1).then(|| format!("{what}: {}", list_names(dialogs, MAX_LISTED_NAMES)))
 }
 
 fn load_changes(project: &Project, ids: &BTreeSet<ChangeId>) -> Result<Vec<Change>, StoreError> {
@@ -112,11 +113,5 @@ fn describe_change(change: &Change, show: FormatName) -> String {
 }
 
 fn describe_list(what: &str, names: &[String]) -> Option<String> {
-    (!names.is_empty()).then(|| format!("{what}: {}", list_names(names)))
-}
-
-fn list_names(names: &[String]) -> String {
-    let more = names.len().saturating_sub(MAX_LISTED_NAMES);
-    let text = names[..names.len() - more].join(", ");
-    if more == 0 { text } else { format!("{text} and {more} more") }
+    (!names.is_empty()).then(|| format!("{what}: {}", list_names(names, MAX_LISTED_NAMES)))
 }

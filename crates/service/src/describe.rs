@@ -30,22 +30,22 @@ pub fn short_id(id: &str, show: FormatName) -> String {
 }
 
 /// The short names of a project's dialogs, by which people know them: `claude-2`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct DialogNames {
     names: HashMap<DialogId, String>,
-    show: Option<FormatName>,
+    show: FormatName,
 }
 
 impl DialogNames {
     /// Reads the names; `show` escapes foreign ones.
     pub fn load(project: &Project, show: FormatName) -> Result<Self, StoreError> {
-        Ok(Self { names: project.dialog_names()?, show: Some(show) })
+        Ok(Self { names: project.dialog_names()?, show })
     }
 
     /// The name of a dialog. One that is not on record has its id.
     pub fn dialog(&self, id: &DialogId) -> String {
         let name = self.names.get(id).unwrap_or(&id.0);
-        short_id(name, self.show.unwrap_or(unescaped))
+        short_id(name, self.show)
     }
 
     /// The name of an agent: `claude-2`, and `claude-2/reviewer` for a subagent.
@@ -53,7 +53,7 @@ impl DialogNames {
         let name = self.dialog(dialog);
         match agent.filter(|agent| agent.0 != MAIN_AGENT) {
             Some(agent) => {
-                format!("{name}/{}", short_id(&agent.0, self.show.unwrap_or(unescaped)))
+                format!("{name}/{}", short_id(&agent.0, self.show))
             }
             None => name,
         }
@@ -68,10 +68,13 @@ impl DialogNames {
             Actor::Git | Actor::Unknown => return change.actor.to_string(),
             Actor::Agent => {}
         }
-        let candidates = change.candidates.iter();
-        let mut names: Vec<_> =
-            candidates.map(|call| self.agent(&call.dialog, Some(&call.agent))).collect();
-        names.dedup();
+        let mut names: Vec<String> = Vec::new();
+        for call in &change.candidates {
+            let name = self.agent(&call.dialog, Some(&call.agent));
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         if names.is_empty() {
             names.extend(change.dialog.as_ref().map(|id| self.agent(id, change.agent.as_ref())));
         }
@@ -94,6 +97,13 @@ pub fn describe_path(change: &Change, show: FormatName) -> String {
         Some(old) => format!("{} → {}", name(old), name(&change.path)),
         None => name(&change.path),
     }
+}
+
+/// Names in a sentence, at most `most` of them: `a, b and 3 more`.
+pub fn list_names(names: &[String], most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let text = names[..names.len() - more].join(", ");
+    if more == 0 { text } else { format!("{text} and {} more", format_count(more as u64)) }
 }
 
 /// `1 file`, `30,000 files`.

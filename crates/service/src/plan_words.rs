@@ -16,7 +16,7 @@ pub enum PlanTense {
     Done,
 }
 
-/// What is done to a file, in a word or two: `remove`, `bring back`, `restore`, `merge`, `leave`.
+/// Names what is done to a file: `remove`, `bring back`, `restore`, `merge`, `leave`.
 pub fn action_label(file: &PlannedFile, tense: PlanTense) -> &'static str {
     let is_merge = matches!(file.reason, PlanReason::Merged | PlanReason::Markers(_));
     let (planned, done) = match file.action {
@@ -51,12 +51,12 @@ impl<'a> PlanDetails<'a> {
         Self { project, plan, targets, origins }
     }
 
-    /// Where the file is before, if the plan moves it.
+    /// Returns where the file is before, if the plan moves it.
     pub fn origin(&self, file: &PlannedFile) -> Option<&'a ProjectPath> {
         self.origins.get(&file.path).copied()
     }
 
-    /// What [`action_label`] does not say already of a file, often nothing.
+    /// Describes what [`action_label`] does not say already of a file, often nothing.
     pub fn detail(&self, file: &PlannedFile) -> Result<String, StoreError> {
         let is_redo = self.plan.kind == OperationKind::Redo;
         if let Some(target) = self.targets.get(&file.path) {
@@ -104,7 +104,7 @@ impl<'a> PlanDetails<'a> {
     }
 }
 
-/// What goes along with a restore: the answers to messages whose work it undoes, a sentence for each
+/// Describes what goes along with a restore: the answers whose work it undoes, a sentence for each
 /// dialog.
 pub fn undone_answers(plan: &Plan, names: &DialogNames) -> Vec<String> {
     let sentence = |(dialog, turns): (&DialogId, &BTreeSet<u64>)| {
@@ -140,7 +140,7 @@ impl ConflictChoice {
     }
 }
 
-/// Whose later changes touch the same lines: `your later edit touches the same lines`.
+/// Tells whose later changes touch the same lines: `your later edit touches the same lines`.
 pub fn describe_conflict(later: &[Change], names: &DialogNames) -> String {
     let makers: BTreeSet<_> = later.iter().map(|change| names.maker(change)).collect();
     let makers: Vec<_> = makers.iter().map(String::as_str).collect();

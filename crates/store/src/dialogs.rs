@@ -137,7 +137,10 @@ impl Store {
         let mut query = self.db.prepare_cached(sql)?;
         let found: Option<(String, Option<String>)> =
             query.query_row([number], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        let is_meant = |kind: Option<&str>| numbered_name(kind, number) == text;
+        // Its product may have become known after it was named.
+        let is_meant = |kind: Option<&str>| {
+            [kind, None].into_iter().any(|kind| numbered_name(kind, number) == text)
+        };
         Ok(found.filter(|(_, kind)| is_meant(kind.as_deref())).map(|(id, _)| DialogId(id)))
     }
 
@@ -359,6 +362,7 @@ mod tests {
         let names = [CLAUDE, CODEX, "mine", LATER].map(|id| name(&store, id));
         assert_eq!(names, ["claude-1", "codex-2", "mine", "dialog-4"]);
         assert_eq!(found(&store, "codex-2"), [CODEX]);
+        assert_eq!(found(&store, "dialog-1"), [CLAUDE], "its name before its product was known");
         assert_eq!(found(&store, "205e"), [CLAUDE]);
         assert_eq!(found(&store, "claude-3"), ["mine"]);
         for none in ["codex-1", "claude-2", "codex", "-2", "codex-02", ""] {

@@ -41,7 +41,7 @@ pub enum StoreAccess {
     Write,
     /// Reading, concurrently with a writer.
     Read,
-    /// The same, and without a trace: finishes no salvage, and checkpoints no WAL.
+    /// Reading without a trace: creates and checkpoints no WAL, and finishes no salvage.
     Peek,
 }
 
@@ -259,7 +259,8 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Opens for reading and leaves the folder as it is. Where there is no WAL, SQLite would create one:
-/// then the database file is everything, and is read as one that does not change.
+/// then the database file is everything, and is read as one that does not change. If a writer comes and
+/// checkpoints while it is read, what is read may be wrong: good enough for what a person looks at.
 fn open_without_trace(path: &Path) -> Result<Connection, StoreError> {
     let db = if path.with_file_name("retake.db-wal").exists() {
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?

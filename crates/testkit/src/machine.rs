@@ -1,5 +1,6 @@
 //! Requirements of tests on their machine, and the report of tests that could not run.
 
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,6 +14,16 @@ pub enum MachineRequirement {
     Fuse,
     /// A program of this name.
     Program(&'static str),
+    /// util-linux's `script`, for [`on_terminal`].
+    Terminal,
+}
+
+/// Returns a command that runs a line of `sh` at a terminal of its own: what it is sent is typed
+/// there, and it prints what the terminal shows.
+pub fn on_terminal(line: &OsStr) -> Command {
+    let mut script = Command::new("script");
+    script.args(["-q", "-e", "-c"]).arg(line).arg("/dev/null");
+    script
 }
 
 impl MachineRequirement {
@@ -28,6 +39,11 @@ impl MachineRequirement {
                 ask.args(["-c", r#"command -v "$1""#, "sh", name]);
                 ask.stdout(Stdio::null()).status().is_ok_and(|status| status.success())
             }
+            // Other systems have a `script` with other options.
+            Self::Terminal => Command::new("script")
+                .arg("--version")
+                .output()
+                .is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains("util-linux")),
         }
     }
 }
@@ -42,6 +58,7 @@ pub fn has_all(needs: &[MachineRequirement]) -> bool {
         MachineRequirement::Root => "it has to be run as root".to_owned(),
         MachineRequirement::Fuse => "/dev/fuse cannot be opened".to_owned(),
         MachineRequirement::Program(name) => format!("the program {name} is not installed"),
+        MachineRequirement::Terminal => "script of util-linux is not installed".to_owned(),
     };
     let is_required = std::env::var_os("RETAKE_REQUIRE_FAULTS").is_some_and(|v| v == "1");
     assert!(!is_required, "{reason}");

@@ -101,14 +101,26 @@ pub(crate) fn with_help(cli: Command) -> Command {
 
 /// Leaves only the examples to `-h`; `--help` keeps the whole text.
 fn split_after_help(command: Command) -> Command {
-    let whole = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let whole = plain(command.get_after_help());
+    let (explained, examples) = split_examples(&whole);
     let command = command.mut_subcommands(split_after_help);
-    match whole.split_once("\n\nExample") {
-        Some((_, examples)) => {
-            command.after_help(format!("Example{examples}")).after_long_help(whole)
-        }
-        None => command,
+    if explained.is_empty() {
+        return command;
     }
+    command.after_help(examples.to_owned()).after_long_help(whole)
+}
+
+/// Splits the text below a command's help into what it explains and its examples with their heading.
+pub(crate) fn split_examples(after_help: &str) -> (&str, &str) {
+    match after_help.find("\n\nExample") {
+        Some(end) => (&after_help[..end], &after_help[end + 2..]),
+        None => ("", after_help),
+    }
+}
+
+/// The commands that are listed.
+pub(crate) fn visible_commands(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help")
 }
 
 fn render_short() -> String {
@@ -200,10 +212,6 @@ mod tests {
     use super::*;
     use crate::args::Cli;
 
-    fn visible(command: &Command) -> impl Iterator<Item = &Command> {
-        command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help")
-    }
-
     fn help(words: &[&str]) -> String {
         let line = std::iter::once("retake").chain(words.iter().copied());
         Cli::full_command().term_width(WIDTH).try_get_matches_from(line).unwrap_err().to_string()
@@ -216,7 +224,8 @@ mod tests {
             *groups.entry(name).or_default() += 1;
         }
         let cli = Cli::command();
-        let commands: BTreeMap<_, _> = visible(&cli).map(|one| (one.get_name(), 1)).collect();
+        let commands: BTreeMap<_, _> =
+            visible_commands(&cli).map(|one| (one.get_name(), 1)).collect();
         assert_eq!(groups, commands);
     }
 
@@ -240,7 +249,7 @@ mod tests {
     #[test]
     fn the_long_help_has_every_command_option_variable_and_exit_code() {
         let (text, cli) = (help(&["--help"]), Cli::command());
-        for command in visible(&cli) {
+        for command in visible_commands(&cli) {
             let (name, about) = (command.get_name(), plain(command.get_about()));
             let start = about.split(' ').next().unwrap_or_default();
             let row = |line: &str| line.trim_start().starts_with(name) && line.contains(start);
@@ -264,9 +273,9 @@ mod tests {
                 assert!(text.contains("\nExample"), "{path:?} {flag}: {text}");
                 assert!(text.lines().count() <= 44 || flag == "--help", "{path:?}: {text}");
             }
-            visible(command).for_each(|inner| check(inner, &path));
+            visible_commands(command).for_each(|inner| check(inner, &path));
         }
-        visible(&Cli::command()).for_each(|command| check(command, &[]));
+        visible_commands(&Cli::command()).for_each(|command| check(command, &[]));
     }
 
     #[test]

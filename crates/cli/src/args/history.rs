@@ -46,7 +46,7 @@ pub(crate) enum HistoryCommand {
 /// Which conversation.
 #[derive(Debug, Args)]
 pub(crate) struct ConversationArgs {
-    /// Use this dialog; the start of its id is enough [default: the latest one]
+    /// Use this dialog, by its name (claude-2) or the start of its id [default: the latest one]
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) dialog: Option<String>,
     /// Use this agent of the dialog [default: main]

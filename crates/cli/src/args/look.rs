@@ -35,7 +35,7 @@ pub(crate) struct ProjectsArgs {
 /// Which changes.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeFilterArgs {
-    /// Only changes of this dialog; the start of its id is enough (repeatable)
+    /// Only changes of this dialog, by its name (claude-2) or the start of its id (repeatable)
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Vec<String>,
     /// Only changes by this agent (repeatable)
@@ -98,10 +98,10 @@ pub(crate) struct LogArgs {
 /// Options of `dialogs`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  retake dialogs\n  retake dialogs --turns 3f2a\n  retake dialogs --calls 3f2a --json"
+    after_help = "Examples:\n  retake dialogs\n  retake dialogs --turns claude-2\n  retake dialogs --calls claude-2 --json"
 )]
 pub(crate) struct DialogsArgs {
-    /// List the turns of this dialog; the start of its id is enough
+    /// List the turns of this dialog, by its name (claude-2) or the start of its id
     #[arg(long, value_name = "ID", conflicts_with = "calls")]
     pub(crate) turns: Option<String>,
     /// List the tool calls of this dialog

@@ -85,7 +85,7 @@ pub(crate) struct ReviewScopeArgs {
     /// All agent changes of this file, or in this folder
     #[arg(long, value_name = "PATH", conflicts_with = "all")]
     pub(crate) file: Option<PathBuf>,
-    /// All changes of this dialog; the start of its id is enough
+    /// All changes of this dialog, by its name (claude-2) or the start of its id
     #[arg(long, value_name = "ID", conflicts_with = "all")]
     pub(crate) dialog: Option<String>,
     /// All changes by this agent
@@ -149,7 +149,7 @@ pub(crate) struct RollbackScopeArgs {
     /// Only changes of the answer to this message, counted from 1
     #[arg(long, value_name = "N")]
     pub(crate) message: Option<u64>,
-    /// Only changes of this dialog; the start of its id is enough
+    /// Only changes of this dialog, by its name (claude-2) or the start of its id
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
     /// Only changes after this time: 10m, 2h, 3d, today, yesterday, 2026-02-16,
@@ -197,7 +197,7 @@ pub(crate) struct CheckpointArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  retake checkpoints -n 10\n  retake checkpoints --dialog d1")]
 pub(crate) struct CheckpointsArgs {
-    /// Only checkpoints of this dialog; the start of its id is enough
+    /// Only checkpoints of this dialog, by its name (claude-2) or the start of its id
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
     /// Show at most this many

@@ -49,7 +49,7 @@ pub(crate) struct DoctorArgs {
     after_help = "The branches are `main` (approved work) and `session_1`, `session_2`, … of one dialog, or\n`checkpoints` if there is none. The repository is made from the record and may be deleted.\n\nExamples:\n  retake git -- log --graph --all --oneline\n  retake git -- log main..session_2 --oneline\n  retake git -- diff main session_2\n  retake git --dialog d1 -- branch -a"
 )]
 pub(crate) struct GitArgs {
-    /// Use this dialog; the start of its id is enough [default: the latest one]
+    /// Use this dialog, by its name (claude-2) or the start of its id [default: the latest one]
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
     /// Use the checkpoints that belong to no dialog
@@ -69,7 +69,7 @@ pub(crate) struct ExportArgs {
     /// Folder to write to, outside of the project
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// Export only this dialog; the start of its id is enough
+    /// Export only this dialog, by its name (claude-2) or the start of its id
     #[arg(long, value_name = "ID")]
     pub(crate) dialog: Option<String>,
     /// Write to a folder that is not empty

@@ -126,14 +126,13 @@ fn unattributed_cells(origin: LineOrigin) -> Vec<TableCell> {
         // A change that cannot be read is shown as unseen.
         LineOrigin::Unseen | LineOrigin::Change(_) => "unseen",
     };
-    let empty = || TableCell::new("", TextStyle::Plain);
     let id = origin.change().map_or("-".to_owned(), |id| id.to_string());
     vec![
         TableCell::new(id, TextStyle::Dim),
         TableCell::new(word, TextStyle::Dim),
-        empty(),
-        empty(),
-        empty(),
+        TableCell::empty(),
+        TableCell::empty(),
+        TableCell::empty(),
     ]
 }
 
@@ -142,7 +141,7 @@ fn attributed_cells(
     names: &DialogNames,
     change: &Change,
 ) -> Vec<TableCell> {
-    // Before the first message there is no turn to speak of.
+    // Turn 0, before the first message, is not shown.
     let turn = change.turn.filter(|turn| *turn > 0);
     let turn = turn.map_or_else(String::new, |turn| format!("turn {turn}"));
     vec![

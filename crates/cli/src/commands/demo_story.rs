@@ -222,18 +222,18 @@ fn clean_up(demo: &mut DemoProject, screen: &mut DemoScreen<'_>) -> Result<()> {
 }
 
 fn show_record(demo: &mut DemoProject, screen: &mut DemoScreen<'_>) -> Result<()> {
-    screen.heading("5. Who did what is on record, file by file:", "retake log");
+    screen.heading("5. Who did what is on record, file by file:", "retake log --files");
     let all = ChangeFilter { oldest_first: true, ..ChangeFilter::default() };
     let mut table = TextTable::default();
     for change in demo.project().changes(&all)? {
         let (added, removed) = line_counts(&change);
-        // All counts of the story have one digit.
-        let unless_none = |count: String| if count.ends_with('0') { String::new() } else { count };
+        let unless_none =
+            |count: String, none: &str| if count == none { String::new() } else { count };
         table.row([
             TableCell::new(describe_deed(&change), actor_style(&change)),
             TableCell::new(display_path(&change.path), TextStyle::Plain),
-            TableCell::right(unless_none(added), TextStyle::Good),
-            TableCell::right(unless_none(removed), TextStyle::Bad),
+            TableCell::right(unless_none(added, "+0"), TextStyle::Good),
+            TableCell::right(unless_none(removed, "-0"), TextStyle::Bad),
         ]);
     }
     screen.table(&table);

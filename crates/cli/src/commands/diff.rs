@@ -123,18 +123,21 @@ fn selected_changes(
         let own = ChangeFilter {
             actors: vec![Actor::User, Actor::Unknown],
             statuses: Vec::new(),
+            after: changes.first().map(|change| change.id.0),
             ..filter
         };
-        note_own_changes(changes.len(), changes_at(context, project, &own, paths)?.len());
+        let own = changes_at(context, project, &own, paths)?;
+        note_own_changes(changes.len(), own.iter().filter(|own| own.is_effective()).count());
     }
     without_taken_back(context, project, changes)
 }
 
-/// Notes that changes of the person are not shown.
+/// Notes that the person changed the same files since, which is not shown.
 fn note_own_changes(by_agents: usize, by_you: usize) {
-    if by_you > 0 {
-        let all = by_agents + by_you;
-        let text = format!("{by_agents} of {all} changes, by agents; {by_you} by you (--all)");
+    if by_agents > 0 && by_you > 0 {
+        let by_agents = plural(by_agents as u64, "change", "changes");
+        let text =
+            format!("{by_agents} by agents; {} by you since (--all)", format_count(by_you as u64));
         print_message("note", TextStyle::Mark, &text);
     }
 }

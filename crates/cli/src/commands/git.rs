@@ -63,10 +63,11 @@ fn show_export(
             TableCell::new(oid.to_string(), TextStyle::Dim),
         ]);
     }
-    let of = dialog.map_or("no dialog".to_owned(), escape);
+    let of =
+        dialog.map_or("outside of dialogs".to_owned(), |dialog| format!("of {}", escape(dialog)));
     let folder = context.display_folder(folder);
     let text = format!(
-        "Checkpoints of {of} in {folder}\n{}\nInspect them with `retake git -- log --graph --all`.\n",
+        "Checkpoints {of} in {folder}\n{}\nInspect them with `retake git -- log --graph --all`.\n",
         table.render("  ", context.out)
     );
     context.out.text(&text)?;

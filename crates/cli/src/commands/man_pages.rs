@@ -9,7 +9,7 @@ use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::args::help::{ENVIRONMENT, EXIT_CODES, GROUPS, plain};
+use crate::args::help::{ENVIRONMENT, EXIT_CODES, GROUPS, plain, split_examples, visible_commands};
 use crate::args::{Cli, ManPagesArgs};
 use crate::context::Exit;
 use crate::output_file::write_output_file;
@@ -31,11 +31,7 @@ fn write_pages(command: &Command, options: &ManPagesArgs) -> Result<()> {
     let man = Man::new(command.clone());
     let path = options.folder.join(man.get_filename());
     write_output_file(&path, &render_page(command, &man)?, PAGE_MODE, false)?;
-    visible(command).try_for_each(|inner| write_pages(inner, options))
-}
-
-fn visible(command: &Command) -> impl Iterator<Item = &Command> {
-    command.get_subcommands().filter(|one| !one.is_hide_set())
+    visible_commands(command).try_for_each(|inner| write_pages(inner, options))
 }
 
 fn render_page(command: &Command, man: &Man) -> std::io::Result<Vec<u8>> {
@@ -51,9 +47,9 @@ fn render_page(command: &Command, man: &Man) -> std::io::Result<Vec<u8>> {
     let is_main = command.get_name() == "retake";
     if is_main {
         push_groups(command, &mut rest);
-    } else if visible(command).next().is_some() {
+    } else if visible_commands(command).next().is_some() {
         rest.control("SH", ["COMMANDS"]);
-        visible(command).for_each(|inner| push_command(inner, &mut rest));
+        visible_commands(command).for_each(|inner| push_command(inner, &mut rest));
     }
     rest.to_writer(&mut page)?;
     man.render_options_section(&mut page)?;
@@ -62,7 +58,11 @@ fn render_page(command: &Command, man: &Man) -> std::io::Result<Vec<u8>> {
         push_lines("ENVIRONMENT", ENVIRONMENT, &mut rest);
         push_lines("EXIT STATUS", EXIT_CODES, &mut rest);
     } else {
-        push_lines("EXAMPLES", after_help(command).1.trim_end(), &mut rest);
+        let text = plain(command.get_after_help());
+        let (_, examples) = split_examples(&text);
+        // Without their own heading.
+        let examples = examples.split_once('\n').map_or("", |(_, lines)| lines);
+        push_lines("EXAMPLES", examples.trim_end(), &mut rest);
         rest.control("SH", ["SEE ALSO"]);
         rest.text([bold("retake"), roman("(1)")]);
     }
@@ -79,21 +79,11 @@ fn spell_out_non_ascii(page: &[u8]) -> Vec<u8> {
     String::from_utf8_lossy(page).chars().map(spell).collect::<String>().into_bytes()
 }
 
-/// What the help of a command says before its examples, and the examples.
-fn after_help(command: &Command) -> (String, String) {
-    let text = plain(command.get_after_help());
-    let (explained, examples) = match text.split_once("\n\nExample") {
-        Some(parts) => parts,
-        None => ("", text.strip_prefix("Example").unwrap_or_default()),
-    };
-    let examples = examples.split_once('\n').map_or("", |(_, examples)| examples);
-    (explained.to_owned(), examples.to_owned())
-}
-
 fn push_description(command: &Command, page: &mut Roff) {
     page.control("SH", ["DESCRIPTION"]);
     page.text([roman(format!("{}.", plain(command.get_about())))]);
-    let explained = after_help(command).0;
+    let text = plain(command.get_after_help());
+    let (explained, _) = split_examples(&text);
     for paragraph in explained.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
         page.control("PP", []);
         push_paragraph(paragraph, page);

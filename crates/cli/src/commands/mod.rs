@@ -59,13 +59,13 @@ use crate::args::CliCommand;
 use crate::commands::recording::nothing_recorded_text;
 use crate::context::{CommandContext, Exit};
 
-/// Runs the command. In a folder of which nothing is on record, a command that looks says so, and
-/// that is no error for a person.
+/// Runs the command. In a folder of which nothing is on record, a listing says so, and that is no
+/// error for a person.
 pub(crate) fn run(context: &CommandContext, command: CliCommand) -> Result<Exit> {
     context.check_caller(&command)?;
-    let only_looks = looks(&command);
+    let is_listing = is_listing(&command);
     match dispatch(context, command) {
-        Err(error) if only_looks && !context.json && is_not_a_project(&error) => {
+        Err(error) if is_listing && !context.json && is_not_a_project(&error) => {
             context.out.text(&nothing_recorded_text(context)?)?;
             Ok(Exit::Done)
         }
@@ -78,7 +78,7 @@ fn is_not_a_project(error: &anyhow::Error) -> bool {
 }
 
 /// Returns true for commands that list what is on record, of which there can be nothing.
-fn looks(command: &CliCommand) -> bool {
+fn is_listing(command: &CliCommand) -> bool {
     matches!(
         command,
         CliCommand::Status(_)

@@ -1,12 +1,14 @@
 //! `retake` alone: in a project what waits and what to do about it, elsewhere how to begin.
 
 use anyhow::Result;
+use retake_engine::ProjectStatus;
 
 use crate::args::StatusArgs;
 use crate::commands::is_not_a_project;
 use crate::commands::recording::recording_line;
-use crate::commands::status;
+use crate::commands::status::{self, next_steps, waiting_files, waiting_headline};
 use crate::context::{CommandContext, Exit};
+use crate::escape::escape;
 use crate::layout::{TableCell, TextTable};
 use crate::output::TextStyle;
 
@@ -14,10 +16,36 @@ pub(super) fn run(context: &CommandContext) -> Result<Exit> {
     if context.json {
         return status::run(context, &StatusArgs { short: false, ignored: false });
     }
-    match status::overview(context) {
+    match print_project(context) {
         Err(error) if is_not_a_project(&error) => print_welcome(context),
         done => done,
     }
+}
+
+/// Shows who is recorded, what waits, and what to do about it.
+fn print_project(context: &CommandContext) -> Result<Exit> {
+    let (project, _) = context.open_and_scan()?;
+    let status = project.status()?;
+    let root = context.display_folder(project.root());
+    let mut text = context.out.paint(&format!("Project {root}"), TextStyle::Dim) + "\n";
+    text.push_str(&recording_line(context, Some(&project))?);
+    text.push('\n');
+    if waiting_files(&status) == 0 {
+        text.push_str("Nothing waits for your review.\n");
+    } else {
+        text.push_str(&describe_waiting(context, &status));
+    }
+    text.push_str("`retake status` tells more, `retake -h` lists the commands.\n");
+    context.out.text(&text)?;
+    Ok(Exit::Done)
+}
+
+fn describe_waiting(context: &CommandContext, status: &ProjectStatus) -> String {
+    let dialogs = status.dialogs.iter().filter_map(|status| status.dialog.as_ref());
+    let names: Vec<_> = dialogs.map(|dialog| escape(&dialog.name)).collect();
+    let by = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+    let head = context.out.paint(&waiting_headline(status), TextStyle::Bold);
+    format!("{head}{by}.\n\n{}", next_steps(context))
 }
 
 fn print_welcome(context: &CommandContext) -> Result<Exit> {

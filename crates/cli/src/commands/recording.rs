@@ -8,6 +8,7 @@ use retake_engine::model::Millis;
 use retake_service::setup::{AgentStatus, HookState, SetupEnvironment, read_agents};
 
 use crate::context::CommandContext;
+use crate::escape::escape;
 use crate::layout::render_paragraph;
 use crate::output::TextStyle;
 
@@ -16,7 +17,15 @@ pub(super) fn recording_line(
     context: &CommandContext,
     project: Option<&Project>,
 ) -> Result<String> {
-    let machine = SetupEnvironment::detect(context.start_folder(), context.named_home.clone())?;
+    let machine = SetupEnvironment::detect(context.start_folder(), context.named_home.clone());
+    let machine = match machine {
+        Ok(machine) => machine,
+        // What the record says is worth showing without the agents' settings.
+        Err(error) => {
+            let line = format!("Recording: unknown, since {}", escape(&error.message));
+            return Ok(render_paragraph(&line, "", TextStyle::Warn, context.out));
+        }
+    };
     let heard = project.map(last_heard).transpose()?.unwrap_or_default();
     let agents = read_agents(&machine, &[], &heard);
     let known: Vec<_> =
@@ -72,7 +81,7 @@ fn last_heard(project: &Project) -> Result<BTreeMap<String, Millis>> {
     Ok(heard)
 }
 
-/// What is said where nothing is recorded yet: when it begins, and how to begin now.
+/// Renders what is said where nothing is recorded yet: when it begins, and how to begin now.
 pub(super) fn nothing_recorded_text(context: &CommandContext) -> Result<String> {
     let place = context.cwd.join(context.start_folder());
     let place = place.canonicalize().unwrap_or(place);

@@ -10,10 +10,11 @@ use clap::{Arg, Command, CommandFactory as _};
 use crate::args::Cli;
 use crate::args::help::{
     ENVIRONMENT, EXIT_CODES, GLOBAL_HEADING, GROUPS, global_options, option_name, plain,
+    visible_commands,
 };
 use crate::context::{CommandContext, Exit};
 
-/// How else the program tells this.
+/// Names another way in which the program tells this.
 const INTRODUCTION: &str = "\
 `retake -h` is the short form of this page, `retake COMMAND -h` that of one command. The same text as
 man pages is in [docs/man](man); `retake completions --help` has the lines that make your shell
@@ -39,9 +40,9 @@ fn markdown() -> String {
     options(global_options(&cli), &mut text);
     let _ =
         writeln!(text, "\n```text\nEnvironment:\n{ENVIRONMENT}\n\nExit codes:\n{EXIT_CODES}\n```");
-    for command in visible(&cli) {
+    for command in visible_commands(&cli) {
         section(command, &format!("## `retake {}`", command.get_name()), &mut text);
-        for act in visible(command) {
+        for act in visible_commands(command) {
             let head = format!("### `retake {} {}`", command.get_name(), act.get_name());
             section(act, &head, &mut text);
         }
@@ -57,10 +58,6 @@ fn push_index(cli: &Command, text: &mut String) {
             let _ = writeln!(text, "- [`retake {name}`](#retake-{name}): {about}");
         }
     }
-}
-
-fn visible(cli: &Command) -> impl Iterator<Item = &Command> {
-    cli.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help")
 }
 
 fn section(command: &Command, head: &str, text: &mut String) {

@@ -62,18 +62,18 @@ fn resolve_target(project: &Project, options: &RestoreArgs) -> Result<RestoreTar
     check_message(project, &dialog, number)?;
     let message = project.message_of_turn(&dialog, number)?;
     let id = message.as_ref().and_then(|message| message.checkpoint.clone());
-    let id = id.ok_or_else(|| no_checkpoint(&dialog, number))?;
     let text = first_words(&message.map(|message| message.text).unwrap_or_default());
     // C-16: the person names the message whose answer is to go.
     let name = project.dialog_name(&dialog)?;
+    let id = id.ok_or_else(|| no_checkpoint(&name, number))?;
     let title = format!("restore to before message {number} of {name} (“{text}”)");
     Ok(RestoreTarget { checkpoint: project.find_checkpoint(&id)?, title: Some(title) })
 }
 
-fn no_checkpoint(dialog: &DialogId, number: u64) -> ApiError {
+fn no_checkpoint(dialog: &str, number: u64) -> ApiError {
     ApiError::new(
         ErrorCode::NoCheckpoint,
-        format!("no checkpoint was made before message {number} of dialog {dialog}"),
+        format!("no checkpoint was made before message {number} of {dialog}"),
         "the setting checkpoints.policy asks for them; `retake rollback --message` needs none",
     )
 }

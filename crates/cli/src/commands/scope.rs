@@ -12,6 +12,7 @@ use retake_service::request::{self, HunkSelection};
 
 use crate::args::{Cli, ReviewScopeArgs, RollbackScopeArgs};
 use crate::context::{CommandContext, resolve_dialog};
+use crate::describe::plural;
 use crate::failure::ApiError;
 use crate::output::warn;
 use crate::time::DayBoundary;
@@ -154,9 +155,13 @@ pub(super) fn check_message(project: &Project, dialog: &DialogId, number: u64) -
     if (1..=has).contains(&number) {
         return Ok(());
     }
+    let name = project.dialog_name(dialog)?;
     Err(ApiError::new(
         ErrorCode::UnknownMessage,
-        format!("dialog {dialog} has {has} messages, so there is no message {number}"),
+        format!(
+            "{name} has {}, so there is no message {number}",
+            plural(has, "message", "messages")
+        ),
         "`retake dialogs` counts them as turns; pass --dialog ID for another dialog",
     )
     .into())

@@ -17,7 +17,7 @@ use crate::time::{DateStyle, TimeFormat};
 /// Maximum number of candidates from the record, the newest ones.
 const MAX_CANDIDATES: usize = 200;
 
-/// What names a value on record.
+/// A word that names a value on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RecordedValue {
     /// Any change.

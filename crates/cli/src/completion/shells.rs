@@ -7,13 +7,13 @@ use std::path::Path;
 use clap_complete::Shell;
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::output::DEFAULT_WIDTH;
+
 use super::shell_words::{join_words, quote_word, unquote};
 use super::{OfferedWord, REQUEST_VARIABLE};
 
 /// Descriptions of bash leave this many columns free, so that readline does not wrap them.
 const MARGIN: usize = 4;
-/// Columns of a terminal that does not tell.
-const DEFAULT_COLUMNS: usize = 80;
 
 /// A shell with completion that knows the project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ fn render_for_bash(offered: &[OfferedWord], kept_prefix: &str) -> String {
     let values: Vec<_> = offered.iter().map(rest).collect();
     let column = values.iter().map(|value| value.width()).max().unwrap_or_default();
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let room = columns.unwrap_or(DEFAULT_COLUMNS).saturating_sub(column + MARGIN);
+    let room = columns.unwrap_or(DEFAULT_WIDTH).saturating_sub(column + MARGIN);
     let mut text = String::new();
     for (value, word) in values.iter().zip(offered) {
         let about: String = word.description.chars().take(room).collect();

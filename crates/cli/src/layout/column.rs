@@ -11,7 +11,7 @@ pub(super) enum ColumnFit {
     Title,
     /// It goes on in the next line.
     Wrapped,
-    /// Not at all: the line may be wider than the terminal, as code may.
+    /// Not at all: the line may be wider than the terminal. For the last column only.
     Overflow,
 }
 
@@ -59,8 +59,12 @@ pub(super) fn fit_columns(
     natural: &[usize],
     room: usize,
 ) -> Vec<Option<usize>> {
-    let mut widths: Vec<Option<usize>> =
-        natural.iter().map(|width| Some(*width).filter(|width| *width > 0)).collect();
+    // What may overflow claims its minimum only: the other columns do not make room for more.
+    let wanted = natural.iter().zip(columns).map(|(width, column)| match column.fit {
+        ColumnFit::Overflow => (*width).min(column.min),
+        _ => *width,
+    });
+    let mut widths: Vec<_> = wanted.map(|width| Some(width).filter(|width| *width > 0)).collect();
     let least = |at: usize, width: usize| width.min(columns[at].min);
     while total(&widths, least) > room {
         let rank = |at: &usize| columns[*at].drop_rank;
@@ -75,8 +79,11 @@ pub(super) fn fit_columns(
         let is_fit = |at: usize| columns[at].fit == fit;
         narrow(&mut widths, room, |at| if is_fit(at) { columns[at].min } else { usize::MAX });
     }
-    let overflows = |at: usize| columns[at].fit == ColumnFit::Overflow;
-    narrow(&mut widths, room, |at| if overflows(at) { usize::MAX } else { 1 });
+    narrow(
+        &mut widths,
+        room,
+        |at| if columns[at].fit == ColumnFit::Overflow { usize::MAX } else { 1 },
+    );
     widths
 }
 
@@ -127,6 +134,14 @@ mod tests {
         let columns = [Column::PATH, Column::WHOLE.dropped(1), Column::WHOLE.dropped(1)];
         assert_eq!(fit_columns(&columns, &[24, 6, 2], 36), [Some(24), Some(6), Some(2)]);
         assert_eq!(fit_columns(&columns, &[24, 6, 2], 35), [Some(24), None, None]);
+    }
+
+    #[test]
+    fn lines_of_code_overflow_and_leave_the_others_whole() {
+        let columns = [Column::WHOLE, Column::WHOLE.dropped(1), Column::CODE];
+        assert_eq!(fit_columns(&columns, &[3, 12, 150], 80), [Some(3), Some(12), Some(40)]);
+        assert_eq!(fit_columns(&columns, &[3, 12, 150], 50), [Some(3), None, Some(40)]);
+        assert_eq!(fit_columns(&columns, &[3, 12, 20], 50), [Some(3), Some(12), Some(20)]);
     }
 
     #[test]

@@ -7,7 +7,6 @@ use retake_engine::model::ErrorCode;
 use retake_engine::{Plan, Project};
 use retake_service::confirm::{Confirmation, confirmations};
 
-use crate::context::CommandContext;
 use crate::describe::NAME_ESCAPER;
 use crate::failure::ApiError;
 use crate::layout::render_paragraph;
@@ -21,12 +20,7 @@ pub(super) fn questions_of(project: &Project, plan: &Plan) -> Result<Vec<Confirm
 }
 
 /// Shows the plan and what it needs a yes for, and asks for it.
-pub(super) fn ask(
-    context: &CommandContext,
-    project: &Project,
-    plan: &Plan,
-    questions: &[Confirmation],
-) -> Result<bool> {
+pub(super) fn ask(project: &Project, plan: &Plan, questions: &[Confirmation]) -> Result<bool> {
     let screen = Output::stderr();
     let title = format!("Plan: {}", report::plan_title(plan));
     let mut text = render_paragraph(&title, "", TextStyle::Bold, screen);
@@ -38,7 +32,7 @@ pub(super) fn ask(
         text.push_str(&render_paragraph(&question, "", TextStyle::Warn, screen));
     }
     print_to_person(&text);
-    confirm("Go on?", Some(&|| report::render_diffs(context, project, plan)))
+    confirm("Go on?", Some(&|| report::render_diffs(project, plan, screen)))
 }
 
 /// Failure where a yes is needed and no terminal is there to ask.

@@ -21,7 +21,7 @@ use crate::outcome::conflict_place::render_places;
 use crate::outcome::report::{plan_table, plan_title};
 use crate::output::{Output, TextStyle, is_interactive, print_to_person};
 use crate::patch::{DiffPrinter, DiffStyle};
-use crate::question::{AnswerChoice, ChoiceQuestion, show_diff};
+use crate::question::{AnswerChoice, ChoiceQuestion, ShowDiff, show_diff};
 
 /// A plan that takes changes back, and how to plan the same with other options.
 pub(crate) struct TakeBackAttempt<'a> {
@@ -54,40 +54,17 @@ pub(super) fn resolve(
     attempt: TakeBackAttempt<'_>,
     options: &ApplyArgs,
 ) -> Result<ConflictResolution> {
-    let taking = attempt.taking;
-    let is_told = options.yes
-        || options.dry_run
-        || taking.markers
-        || taking.cascade == CascadePolicy::All
-        || context.json;
-    let files: Vec<_> = attempt.plan.left().filter(|file| is_conflict(file)).collect();
-    if is_told
-        || files.is_empty()
-        || !is_interactive()
-        || context.plan_refusal(project, &attempt.plan)?.is_some()
-    {
+    if !must_ask(context, project, &attempt, options)? {
         return Ok(ConflictResolution::Apply(attempt.plan));
     }
+    let taking = attempt.taking;
+    let files: Vec<_> = attempt.plan.left().filter(is_conflict).collect();
     let marked = attempt.replan(TakeBackOptions { markers: true, ..taking })?;
     let later = later_changes(project, &files)?;
     let screen = Output::stderr();
-    let title = format!("Plan: {}", plan_title(&attempt.plan));
-    let mut text = render_paragraph(&title, "", TextStyle::Bold, screen);
-    text.push_str(&plan_table(project, &attempt.plan, false)?.render("  ", screen));
-    text.push('\n');
-    text.push_str(&render_places(project, &files, &marked)?);
-    let whose = describe_conflict(&later, &dialog_names(project)?);
-    let _ = writeln!(text, "{}: {whose}.", describe_files(&files));
-    print_to_person(&text);
-    let diff = || render_conflicting_changes(context, project, &files, &later);
-    let answer = loop {
-        match ask(&files, &later)? {
-            Some(ConflictAnswer::Diff) => show_diff(&diff)?,
-            Some(ConflictAnswer::Choice(choice)) => break Some(choice),
-            Some(ConflictAnswer::No) | None => break None,
-        }
-    };
-    Ok(match answer {
+    print_to_person(&render_conflicts(project, &attempt.plan, &marked, &later, screen)?);
+    let diff = || render_conflicting_changes(project, &files, &later, screen);
+    Ok(match ask_until_chosen(&files, &later, &diff)? {
         Some(ConflictChoice::Keep) => ConflictResolution::Apply(attempt.plan),
         Some(ConflictChoice::Both) => ConflictResolution::Apply(marked),
         Some(ConflictChoice::TakeLater) => {
@@ -96,6 +73,45 @@ pub(super) fn resolve(
         }
         None => ConflictResolution::Declined(attempt.plan),
     })
+}
+
+/// Returns true if files are in conflict, a person can be asked, and no option says what becomes of
+/// them.
+fn must_ask(
+    context: &CommandContext,
+    project: &Project,
+    attempt: &TakeBackAttempt<'_>,
+    options: &ApplyArgs,
+) -> Result<bool> {
+    let TakeBackAttempt { plan, taking, .. } = attempt;
+    let is_answered_by_options = options.yes
+        || options.dry_run
+        || taking.markers
+        || taking.cascade == CascadePolicy::All
+        || context.json;
+    Ok(!is_answered_by_options
+        && plan.left().any(|file| is_conflict(&file))
+        && is_interactive()
+        && context.plan_refusal(project, plan)?.is_none())
+}
+
+/// The whole plan, then the places of its conflicts and whose later changes they are with.
+fn render_conflicts(
+    project: &Project,
+    plan: &Plan,
+    marked: &Plan,
+    later: &[Change],
+    screen: Output,
+) -> Result<String> {
+    let files: Vec<_> = plan.left().filter(is_conflict).collect();
+    let title = format!("Plan: {}", plan_title(plan));
+    let mut text = render_paragraph(&title, "", TextStyle::Bold, screen);
+    text.push_str(&plan_table(project, plan, false)?.render("  ", screen));
+    text.push('\n');
+    text.push_str(&render_places(project, &files, marked)?);
+    let whose = describe_conflict(later, &dialog_names(project)?);
+    let _ = writeln!(text, "{}: {whose}.", describe_files(&files));
+    Ok(text)
 }
 
 impl TakeBackAttempt<'_> {
@@ -114,8 +130,23 @@ impl TakeBackAttempt<'_> {
     }
 }
 
-fn is_conflict(file: &PlannedFile) -> bool {
+fn is_conflict(file: &&PlannedFile) -> bool {
     matches!(file.reason, PlanReason::Conflict(..))
+}
+
+/// Asks until the person chooses or declines, and shows the difference as often as it is wanted.
+fn ask_until_chosen(
+    files: &[&PlannedFile],
+    later: &[Change],
+    diff: ShowDiff<'_>,
+) -> Result<Option<ConflictChoice>> {
+    loop {
+        match ask(files, later)? {
+            Some(ConflictAnswer::Diff) => show_diff(diff)?,
+            Some(ConflictAnswer::Choice(choice)) => return Ok(Some(choice)),
+            Some(ConflictAnswer::No) | None => return Ok(None),
+        }
+    }
 }
 
 fn ask(files: &[&PlannedFile], later: &[Change]) -> Result<Option<ConflictAnswer>> {
@@ -152,23 +183,23 @@ fn describe_files(files: &[&PlannedFile]) -> String {
 
 /// The changes that were to be taken back and the later ones, as two diffs.
 fn render_conflicting_changes(
-    context: &CommandContext,
     project: &Project,
     files: &[&PlannedFile],
     later: &[Change],
+    out: Output,
 ) -> Result<Vec<u8>> {
     let mut taken = Vec::new();
     for id in files.iter().flat_map(|file| &file.changes) {
         taken.extend(project.change(*id)?);
     }
-    let style = DiffStyle { readable: true, colour: context.out.colour };
+    let style = DiffStyle { readable: true, colour: out.colour };
     let mut printer = DiffPrinter::new(project, style);
     let mut text = Vec::new();
     for (head, changes) in [("To be taken back:", taken.as_slice()), ("Since then:", later)] {
         if changes.is_empty() {
             continue;
         }
-        text.extend(context.out.paint(head, TextStyle::Bold).bytes());
+        text.extend(out.paint(head, TextStyle::Bold).bytes());
         text.push(b'\n');
         for diff in project.net_diff(changes)? {
             text.extend(printer.render_file(&diff)?);

@@ -1,13 +1,14 @@
 //! The lines of a conflict, as a person sees them before deciding: those of now, and those that
 //! would be there instead.
 //!
-//! The places come from the plan with conflict markers, so what is shown is what the merge sees.
+//! The places come from the plan with conflict markers, so what is shown is what the merge sees. Where
+//! its markers cannot be told from lines of the file itself, only the lines of now are shown.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use anyhow::Result;
-use retake_engine::{DiffBody, DiffLine, Plan, PlannedFile, Project};
+use retake_engine::{ConflictLines, DiffBody, DiffLine, Plan, PlanReason, PlannedFile, Project};
 
 use crate::describe::{display_path, plural};
 use crate::escape::escape_line;
@@ -27,8 +28,8 @@ const MAX_SHOWN_LINES: usize = 6;
 struct ConflictPlace {
     /// The lines of the file now, counted from 0.
     now: Range<usize>,
-    /// The lines that would be there instead.
-    then: Vec<Vec<u8>>,
+    /// The lines that would be there instead, if they are known.
+    then: Option<Vec<Vec<u8>>>,
 }
 
 /// Renders the places of the conflicts in `files`, as `marked` has them between markers.
@@ -41,7 +42,12 @@ pub(super) fn render_places(
     for file in files {
         let Some(planned) = marked.writes().find(|other| other.path == file.path) else { continue };
         let DiffBody::Lines(lines) = project.planned_diff(planned)?.body else { continue };
-        found.extend(places_in_diff(&lines).into_iter().map(|place| (*file, place)));
+        let places = places_in_diff(&lines);
+        let places = match &file.reason {
+            PlanReason::Conflict(count, known) if *count != places.len() => places_by_lines(known),
+            _ => places,
+        };
+        found.extend(places.into_iter().map(|place| (*file, place)));
     }
     let context = if found.len() == 1 { CONTEXT_LINES } else { CONTEXT_LINES_OF_SEVERAL };
     let view = PlaceView { context, width: screen_width(), colour: stderr_colour() };
@@ -58,6 +64,15 @@ pub(super) fn render_places(
     Ok(text)
 }
 
+/// The places that the merge names, without the lines that would be there instead.
+fn places_by_lines(lines: &[ConflictLines]) -> Vec<ConflictPlace> {
+    let place = |lines: &ConflictLines| {
+        let start = (lines.first as usize).saturating_sub(1);
+        ConflictPlace { now: start..start + lines.count as usize, then: None }
+    };
+    lines.iter().map(place).collect()
+}
+
 /// Finds the marked places in the diff from a file to the same file with conflict markers.
 fn places_in_diff(lines: &[DiffLine]) -> Vec<ConflictPlace> {
     let mut places = Vec::new();
@@ -72,7 +87,7 @@ fn places_in_diff(lines: &[DiffLine]) -> Vec<ConflictPlace> {
         {
             open = match (section, open.take()) {
                 (MarkedSection::Now, _) => {
-                    Some((section, ConflictPlace { now: at..at, then: Vec::new() }))
+                    Some((section, ConflictPlace { now: at..at, then: Some(Vec::new()) }))
                 }
                 (MarkedSection::End, Some((_, place))) => {
                     places.push(place);
@@ -87,7 +102,7 @@ fn places_in_diff(lines: &[DiffLine]) -> Vec<ConflictPlace> {
         {
             match section {
                 MarkedSection::Now => place.now.end += 1,
-                MarkedSection::Then => place.then.push(text.clone()),
+                MarkedSection::Then => place.then.get_or_insert_default().push(text.clone()),
                 MarkedSection::Base | MarkedSection::End => {}
             }
         }
@@ -135,7 +150,11 @@ impl PlaceView {
             1 => format!("line {}", place.now.start + 1),
             _ => format!("lines {}-{}", place.now.start + 1, place.now.end),
         };
-        let legend = TextStyle::Dim.paint("(- is there now, + would be there)", self.colour);
+        let legend = match place.then {
+            Some(_) => "(- is there now, + would be there)",
+            None => "(- is there now)",
+        };
+        let legend = TextStyle::Dim.paint(legend, self.colour);
         format!("{}, {lines} {legend}\n", TextStyle::Bold.paint(path, self.colour))
     }
 
@@ -160,12 +179,12 @@ impl PlaceView {
         if now.len() > MAX_SHOWN_LINES {
             add(None, '-', b"...", TextStyle::Bad);
         }
-        for line in place.then.iter().take(MAX_SHOWN_LINES) {
+        for line in place.then.iter().flatten().take(MAX_SHOWN_LINES) {
             add(None, '+', line, TextStyle::Good);
         }
-        match place.then.len() {
-            0 => add(None, '+', b"(nothing)", TextStyle::Good),
-            count if count > MAX_SHOWN_LINES => add(None, '+', b"...", TextStyle::Good),
+        match place.then.as_ref().map(Vec::len) {
+            Some(0) => add(None, '+', b"(nothing)", TextStyle::Good),
+            Some(count) if count > MAX_SHOWN_LINES => add(None, '+', b"...", TextStyle::Good),
             _ => {}
         }
         for at in below {
@@ -199,7 +218,7 @@ mod tests {
             added(">>>>>>> before\n"),
             context("3\n"),
         ];
-        let place = ConflictPlace { now: 2..3, then: vec![b"2\n".to_vec()] };
+        let place = ConflictPlace { now: 2..3, then: Some(vec![b"2\n".to_vec()]) };
         assert_eq!(places_in_diff(&lines), [place]);
     }
 }

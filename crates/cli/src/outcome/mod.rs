@@ -84,7 +84,7 @@ pub(crate) fn apply_plan(
             let refused = confirmation::needs_yes_failure(&plan, &questions);
             return Ok(PlanOutcome::not_done(plan, PlanStage::Refused(refused)));
         }
-        if !confirmation::ask(context, project, &plan, &questions)? {
+        if !confirmation::ask(project, &plan, &questions)? {
             return Ok(PlanOutcome::declined(plan));
         }
     }
@@ -193,7 +193,7 @@ impl PlanOutcome {
                 let mut text = words(self)?.into_bytes();
                 if options.diff {
                     text.push(b'\n');
-                    text.extend(report::render_diffs(context, project, &self.plan)?);
+                    text.extend(report::render_diffs(project, &self.plan, context.out)?);
                 }
                 context.out.paged(&text)?;
             }

@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::OperationKind;
-use retake_engine::{FileAction, Plan, PlannedFile, Project};
+use retake_engine::{FileAction, Plan, PlannedFile, Project, iso_8601};
 use retake_service::documents::suggested_commands;
 use retake_service::plan_words::{PlanDetails, PlanTense, action_label, undone_answers};
 
 use crate::checkpoint_id::short_checkpoint_id;
 use crate::context::CommandContext;
-use crate::describe::{dialog_names, display_path, first_words, plural};
+use crate::describe::{dialog_names, display_path, first_words, format_count, plural};
 use crate::escape::escape;
 use crate::layout::{Column, TableCell, TextTable, render_paragraph};
 use crate::outcome::{PlanOutcome, confirmation};
-use crate::output::TextStyle;
+use crate::output::{Output, TextStyle};
 use crate::patch::{DiffPrinter, DiffStyle};
-use crate::time::{format_moment, iso_8601};
+use crate::time::format_moment;
 
 /// Maximum lines of diffs shown at a terminal without `--diff`.
 const MAX_UNASKED_DIFF_LINES: usize = 40;
@@ -143,8 +143,13 @@ pub(crate) fn describe_rewind(project: &Project, plan: &Plan) -> Result<String> 
 pub(crate) fn describe_not_covered(plan: &Plan) -> String {
     match plan.not_covered.as_slice() {
         [] => String::new(),
-        [one] => format!("Not covered: {} ({}).\n", display_path(&one.path), one.reason.as_str()),
-        several => format!("Not covered: {} paths; see `retake status`.\n", several.len()),
+        [one] => {
+            format!("Not protected: {} ({}).\n", display_path(&one.path), one.reason.as_str())
+        }
+        several => {
+            let count = format_count(several.len() as u64);
+            format!("Not protected: {count} paths; see `retake status`.\n")
+        }
     }
 }
 
@@ -164,7 +169,7 @@ pub(super) fn describe_counts(outcome: &PlanOutcome) -> String {
     let left = match left {
         0 => String::new(),
         1 => ", 1 left as it is".to_owned(),
-        count => format!(", {count} left as they are"),
+        count => format!(", {} left as they are", format_count(count)),
     };
     written + &left
 }
@@ -191,7 +196,7 @@ pub(super) fn render_plan(
     let mut text = text.into_bytes();
     let is_small = context.out.terminal && plan.writes().count() <= MAX_UNASKED_DIFF_LINES;
     let diffs =
-        if all_diffs || is_small { render_diffs(context, project, plan)? } else { Vec::new() };
+        if all_diffs || is_small { render_diffs(project, plan, context.out)? } else { Vec::new() };
     let is_short = diffs.split(|byte| *byte == b'\n').count() <= MAX_UNASKED_DIFF_LINES;
     if !diffs.is_empty() && (all_diffs || is_short) {
         text.push(b'\n');
@@ -205,12 +210,8 @@ pub(super) fn render_plan(
 }
 
 /// The difference that is made to each file, for people.
-pub(super) fn render_diffs(
-    context: &CommandContext,
-    project: &Project,
-    plan: &Plan,
-) -> Result<Vec<u8>> {
-    let style = DiffStyle { readable: true, colour: context.out.colour };
+pub(super) fn render_diffs(project: &Project, plan: &Plan, out: Output) -> Result<Vec<u8>> {
+    let style = DiffStyle { readable: true, colour: out.colour };
     let mut text = Vec::new();
     let mut printer = DiffPrinter::new(project, style);
     for file in plan.writes() {

@@ -4,10 +4,10 @@
 //! The lines are those of README.md. Each one is typed as it stands there, with its comment, and
 //! judged by its effect, so that a line which stops working fails here.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use retake_e2e::AgentCli;
 use retake_e2e::script::{ModelScript, edit, shell};
@@ -20,7 +20,7 @@ const AGENT: AgentCli = AgentCli::ClaudeCode;
 
 #[test]
 fn the_readme_leads_from_nothing_to_an_undone_turn() {
-    if !AGENT.is_available() || !machine::has_all(&[MachineRequirement::Program("script")]) {
+    if !AGENT.is_available() || !machine::has_all(&[MachineRequirement::Terminal]) {
         return;
     }
     let lines = first_day_lines();
@@ -106,7 +106,7 @@ impl Newcomer {
     /// Checks that the line names the package of this program, and puts the program where cargo
     /// does. Building it once more would take minutes.
     fn install(&self, line: &str) {
-        let path = command_of(line).strip_prefix("cargo install --path ").expect(line);
+        let path = command_of(line).strip_prefix("cargo install --locked --path ").expect(line);
         let package = repository().join(path).canonicalize().expect(line);
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap();
         assert_eq!(package, own, "{line}");
@@ -185,9 +185,9 @@ impl Newcomer {
     /// Types a line that succeeds, with the answer to its question, and returns what the terminal
     /// shows.
     fn answers(&self, line: &str, answer: &str) -> String {
-        let mut terminal = Command::new("script");
+        let line_on_screen = format!("stty cols 80 rows 24\n{line}");
+        let mut terminal = machine::on_terminal(OsStr::new(&line_on_screen));
         terminal
-            .args(["-qec", &format!("stty cols 80 rows 24\n{line}"), "/dev/null"])
             .current_dir(&self.folder)
             .env_clear()
             .env("PATH", self.search_path())

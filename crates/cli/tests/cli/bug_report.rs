@@ -39,6 +39,11 @@ fn canaries() -> World {
     world.say("d1", "Improbability drive please");
     world.shell("k1", "echo 'petunias content' >> betelgeuse.txt; echo w > 'whale diary'");
     world.ok(&["undo", "--yes"]);
+    // Another project, of which the daemon's log tells, too.
+    let other = world.outer().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::write(other.join("Heartofgold"), "h\n").unwrap();
+    world.ok(&["init", other.to_str().unwrap()]);
     let settings = format!(
         "[ignore]\nexclude = [\"magrathea/\"]\n[summary]\n\
          url = \"https://zaphod:{TOKEN}@trillian.example/v1\"\nmodel = \"{TOKEN}\"\n\
@@ -52,7 +57,8 @@ fn canaries() -> World {
          back path=vogon poem.txt error=denied by zaphod\n\
          2026-02-16T10:00:02.000001Z ERROR retake_server: {}/src/betelgeuse.txt and \
          {}/person/towels: Marvinfile, whale diary, “Improbability drive please” token={TOKEN}\n\
-         and slartibartfast in a second line\n",
+         and slartibartfast in a second line\n\
+         2026-02-16T10:00:03.000001Z  WARN retake_engine: Heartofgold and 'Deep Thought' are gone\n",
         root.display(),
         outer.display(),
     );
@@ -84,6 +90,8 @@ fn threat_secrets_nothing_private_is_in_the_report() {
             "vogon",
             "towels",
             "slartibartfast",
+            "Heartofgold",
+            "Thought",
             outer.as_str(),
         ] {
             assert!(!text.contains(canary), "{canary}: {text}");
@@ -98,7 +106,7 @@ fn threat_secrets_nothing_private_is_in_the_report() {
     assert_eq!(report["settings"][0]["value"], "1 entry", "{report:#}");
     let retention = json!({ "key": "retention.max_dialogs", "value": 42, "source": "home" });
     assert_eq!(report["settings"][1], retention, "{report:#}");
-    assert_eq!(report["log"]["problems"].as_array().unwrap().len(), 2, "{report:#}");
+    assert_eq!(report["log"]["problems"].as_array().unwrap().len(), 3, "{report:#}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use retake_testkit::machine::{MachineRequirement, has_all};
 use serde_json::json;
 
 use crate::support::{Ran, World, ran};
@@ -35,7 +36,7 @@ fn world() -> World {
     world
 }
 
-/// What a script gets that sends these words; the last one is completed.
+/// Returns what a script gets that sends these words; the last one is completed.
 fn asked(world: &World, shell: &str, words: &[&str]) -> Ran {
     let line: Vec<_> = ["--", "retake"].iter().chain(words).copied().collect();
     let mut command = world.command(&line);
@@ -72,7 +73,7 @@ fn in_shell(world: &World, shell: &str, script: &str, variables: &[(&str, &str)]
     done.text()
 }
 
-/// What bash would show or insert; `cut` are the words as bash cuts them, the last is completed.
+/// Returns what bash would show or insert; `cut` are the words as bash cuts them, the last is completed.
 fn in_bash(world: &World, cut: &[&str], comp_type: &str) -> Vec<String> {
     let script = r#"
         eval "$script"
@@ -86,12 +87,6 @@ fn in_bash(world: &World, cut: &[&str], comp_type: &str) -> Vec<String> {
     let cut = cut.join("\n");
     let seen = in_shell(world, "bash", script, &[("cut", &cut), ("type", comp_type)]);
     without_minutes(&seen).lines().map(ToOwned::to_owned).collect()
-}
-
-fn is_installed(shell: &str) -> bool {
-    let is_there = Command::new(shell).args(["-c", "true"]).output().is_ok();
-    assert!(is_there || std::env::var_os("RETAKE_REQUIRE_FAULTS").is_none(), "{shell} is missing");
-    is_there
 }
 
 #[test]
@@ -310,7 +305,7 @@ fn hostile_names_are_one_word_in_bash() {
 
 #[test]
 fn zsh_offers_the_same_and_runs_no_name() {
-    if !is_installed("zsh") {
+    if !has_all(&[MachineRequirement::Program("zsh")]) {
         return;
     }
     let world = hostile_world();
@@ -339,7 +334,7 @@ fn zsh_offers_the_same_and_runs_no_name() {
 
 #[test]
 fn fish_offers_the_same_and_runs_no_name() {
-    if !is_installed("fish") {
+    if !has_all(&[MachineRequirement::Program("fish")]) {
         return;
     }
     let world = hostile_world();

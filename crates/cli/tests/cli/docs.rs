@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use retake_engine::model::Event;
 use retake_service::setup::HookState;
+use retake_testkit::machine::{MachineRequirement, has_all};
 use serde_json::{Value, json};
 
 use crate::support::World;
@@ -61,16 +62,19 @@ fn the_man_pages_are_what_the_program_makes() {
     }
 }
 
-/// Each checker that is installed accepts every page without a word.
+/// Each checker accepts every page without a word.
 #[test]
 fn the_man_pages_are_accepted_by_groff_and_mandoc() {
     let groff: &[&str] = &["groff", "-man", "-Tutf8", "-ww", "-z"];
     let mandoc: &[&str] = &["mandoc", "-Tlint", "-Wunsupp"];
     for checker in [groff, mandoc] {
+        if !has_all(&[MachineRequirement::Program(checker[0])]) {
+            continue;
+        }
         for name in pages(&document("man")).keys() {
             let page = document("man").join(name);
             let mut command = std::process::Command::new(checker[0]);
-            let Ok(output) = command.args(&checker[1..]).arg(page).output() else { break };
+            let output = command.args(&checker[1..]).arg(page).output().unwrap();
             let said = [output.stdout, output.stderr].concat();
             assert!(
                 output.status.success() && said.is_empty(),

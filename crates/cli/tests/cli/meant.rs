@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::{World, ran};
 
 const CLAUDE: &str = "205e7628-cff4-45ff-a1c2-b74cc724cc0a";
 const CODEX: &str = "0199f3aa-77aa-7bbb-8ccc-0123456789ab";
@@ -51,6 +51,39 @@ fn log_has_a_line_for_each_turn_of_agents() {
     // Programs get every change, as before.
     let all = world.run(&["log", "--json"]).json();
     assert_eq!(all["changes"].as_array().unwrap().len(), 5);
+}
+
+/// More changes than are read at once lie between the changes of one turn.
+#[test]
+fn a_limited_log_has_whole_turns() {
+    let world = World::with(&[("a.txt", "1\n")]);
+    world.say("d1", "Do two things");
+    world.shell_of("d1", "k1", "echo 2 >> a.txt");
+    world.say("d2", "Make many");
+    world.shell_of("d2", "k2", "for i in $(seq 1100); do echo $i > f$i; done");
+    world.shell_of("d1", "k3", "echo new > b.txt");
+    for (words, files) in [(&["log", "-n", "1"][..], 2), (&["log", "-n", "1", "--oldest-first"], 2)]
+    {
+        let seen = world.ok(words);
+        assert!(seen.lines().count() == 1 && seen.contains(&format!("{files} files")), "{seen}");
+        assert!(seen.contains("“Do two things”"), "{seen}");
+    }
+    assert!(world.ok(&["log", "-n", "2"]).contains("1,100 files"));
+    assert_eq!(world.ok(&["log", "-n", "3"]), world.ok(&["log"]));
+}
+
+#[test]
+fn without_a_home_only_the_line_about_agents_is_missing() {
+    let world = story();
+    for words in [&["status"][..], &["init"], &[]] {
+        let done = ran(world.command(words).env_remove("HOME").output().unwrap());
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        assert!(
+            done.text().contains("Recording: unknown, since HOME is not set"),
+            "{}",
+            done.text()
+        );
+    }
 }
 
 #[test]
@@ -113,7 +146,7 @@ fn a_diff_of_a_file_tells_of_the_person_s_own_changes() {
     let coloured = world.run(&["diff", "a.txt", "--color", "always"]);
     assert_eq!(
         coloured.stderr.replace("\u{1b}[36m", "").replace("\u{1b}[0m", ""),
-        "note: 2 of 3 changes, by agents; 1 by you (--all)\n"
+        "note: 2 changes by agents; 1 by you since (--all)\n"
     );
     assert!(!coloured.text().contains("+mine"));
     assert_eq!(world.run(&["diff", "a.txt"]).stderr, "", "nothing beside a patch");

@@ -169,7 +169,7 @@ fn restore_to_before_a_message_says_which_answers_go() {
     .assert_eq(&world.seen(&["restore", "--before-message", "1", "--dialog", "d1", "-y"]));
     assert_eq!(world.read("a.txt"), "0\n");
     expect![[r#"
-        error: dialog d1 has 2 messages, so there is no message 3
+        error: d1 has 2 messages, so there is no message 3
         hint: `retake dialogs` counts them as turns; pass --dialog ID for another dialog
         exit 1
     "#]]

@@ -90,7 +90,7 @@ fn no_scope_is_wrong_usage_and_unknown_ids_have_hints() {
         assert_eq!(world.run(usage).code, 2, "{usage:?}");
     }
     expect![[r#"
-        error: dialog d1 has 3 messages, so there is no message 9
+        error: d1 has 3 messages, so there is no message 9
         hint: `retake dialogs` counts them as turns; pass --dialog ID for another dialog
         exit 1
     "#]]

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use retake_testkit::machine::{self, MachineRequirement};
 use serde_json::{Value, json};
 
 /// A folder with a project, a person's home and Retake's home.
@@ -160,44 +161,45 @@ impl World {
         assert_eq!(self.feed(end.to_string()).code, 0);
     }
 
-    /// What a terminal without colour would show, by means of `script`, if there is one.
+    /// Returns what a terminal without colour shows; none where there is no terminal to try it on.
     pub(crate) fn on_a_terminal(&self, command: &[&str]) -> Option<String> {
         let program = self.command(command);
         let words: Vec<_> =
             std::iter::once(program.get_program()).chain(program.get_args()).collect();
-        let line = words.join(OsStr::new(" "));
-        let mut script = Command::new("script");
-        script.args(["-qec"]).arg(line).arg("/dev/null").current_dir(self.root()).env_clear();
-        for (name, value) in program.get_envs() {
-            script.env(name, value?);
-        }
-        let output =
-            script.env("NO_COLOR", "1").env("PAGER", "cat").env("TERM", "xterm").output().ok()?;
-        let seen = String::from_utf8(output.stdout).expect("nothing invalid on a terminal");
-        (!seen.is_empty()).then_some(seen)
+        let output = self.terminal(&words.join(OsStr::new(" ")))?.output().unwrap();
+        Some(String::from_utf8(output.stdout).expect("nothing invalid on a terminal"))
     }
 
-    /// Returns what a terminal shows to a person who gives this answer, by `script` if installed.
+    /// Returns what a terminal shows to a person who gives this answer; none where there is none to
+    /// try it on.
     pub(crate) fn answered(&self, words: &str, answer: &str) -> Option<String> {
         self.answered_with_code(words, answer).map(|(seen, _)| seen)
     }
 
     /// Like [`Self::answered`], with the exit code.
     pub(crate) fn answered_with_code(&self, words: &str, answer: &str) -> Option<(String, i32)> {
-        let program = self.command(&[]);
-        let line = format!("{} {words}", program.get_program().to_str().unwrap());
-        let mut script = Command::new("script");
-        script.args(["-qec", &line, "/dev/null"]).current_dir(self.root()).env_clear();
-        for (name, value) in program.get_envs() {
-            script.env(name, value?);
-        }
-        script.env("NO_COLOR", "1").env("PAGER", "cat").env("TERM", "xterm");
-        script.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = script.spawn().ok()?;
-        child.stdin.take()?.write_all(answer.as_bytes()).ok()?;
-        let output = child.wait_with_output().ok()?;
+        let line = format!("{} {words}", env!("CARGO_BIN_EXE_retake"));
+        let mut terminal = self.terminal(OsStr::new(&line))?;
+        let mut child = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // A program that asks less than this does not read on.
+        let _ = child.stdin.take().unwrap().write_all(answer.as_bytes());
+        let output = child.wait_with_output().unwrap();
         let seen = String::from_utf8(output.stdout).expect("nothing invalid on a terminal");
-        (!seen.is_empty()).then_some((seen.replace("\r\n", "\n"), output.status.code()?))
+        Some((seen.replace("\r\n", "\n"), output.status.code().unwrap()))
+    }
+
+    /// A line at a terminal without colour, with the environment of [`Self::command`].
+    pub(crate) fn terminal(&self, line: &OsStr) -> Option<Command> {
+        if !machine::has_all(&[MachineRequirement::Terminal]) {
+            return None;
+        }
+        let mut terminal = machine::on_terminal(line);
+        terminal.current_dir(self.root()).env_clear();
+        for (name, value) in self.command(&[]).get_envs() {
+            terminal.env(name, value.unwrap_or_default());
+        }
+        terminal.env("NO_COLOR", "1").env("PAGER", "cat").env("TERM", "xterm");
+        Some(terminal)
     }
 
     /// Output with what differs from run to run replaced.

@@ -12,7 +12,7 @@ use retake_engine::model::{
 use retake_engine::{Plan, PlanReason, Project, StoreError};
 
 use crate::ApiError;
-use crate::describe::plural;
+use crate::describe::{list_names, plural};
 use crate::request::{ProjectRequest, Submission};
 
 /// The way out of a refusal, where the command itself is not known.
@@ -129,7 +129,10 @@ pub fn refused_plan_reason(
     }
     if !plan.crosses.is_empty() {
         let names: Vec<_> = plan.crosses.iter().map(ToString::to_string).collect();
-        return Ok(Some(format!("other dialogs changed these files, too: {}", listed(&names))));
+        return Ok(Some(format!(
+            "other dialogs changed these files, too: {}",
+            list_names(&names, MAX_LISTED_NAMES)
+        )));
     }
     let contested = |reason: &PlanReason| {
         matches!(reason, PlanReason::ReplacesYours | PlanReason::Yours | PlanReason::Markers(_))
@@ -137,7 +140,10 @@ pub fn refused_plan_reason(
     let replaced = plan.writes().filter(|file| contested(&file.reason));
     let replaced: Vec<_> = replaced.map(|file| file.path.to_string()).collect();
     if !replaced.is_empty() {
-        return Ok(Some(format!("it replaces edits of others in {}", listed(&replaced))));
+        return Ok(Some(format!(
+            "it replaces edits of others in {}",
+            list_names(&replaced, MAX_LISTED_NAMES)
+        )));
     }
     if plan.undoes_operation() {
         return foreign_operations(project, own, plan);
@@ -148,7 +154,10 @@ pub fn refused_plan_reason(
     }
     Ok((!foreign.is_empty()).then(|| {
         let count = plural(foreign.len() as u64, "change is", "changes are");
-        format!("{count} not the dialog's own to take back: {}", listed(&foreign))
+        format!(
+            "{count} not the dialog's own to take back: {}",
+            list_names(&foreign, MAX_LISTED_NAMES)
+        )
     }))
 }
 
@@ -196,10 +205,4 @@ fn contest(change: &Change, own: &DialogId) -> Option<&'static str> {
         return Some("approved");
     }
     (change.status != ChangeStatus::Pending).then_some("decided by the person")
-}
-
-fn listed(names: &[String]) -> String {
-    let more = names.len().saturating_sub(MAX_LISTED_NAMES);
-    let text = names[..names.len() - more].join(", ");
-    if more == 0 { text } else { format!("{text} and {more} more") }
 }

@@ -45,7 +45,7 @@ fn read_alone(section: &str, item: Item) -> Result<(), String> {
     Err(reason.map_or(why.as_str(), |(_, reason)| reason).to_owned())
 }
 
-/// Where the entries of a text stand.
+/// Finds the places of the entries of a text.
 struct EntryPlaces<'a> {
     text: &'a str,
     document: Document<&'a str>,

@@ -25,7 +25,7 @@ pub fn unknown_setting(key: &str) -> ApiError {
     } else {
         format!("did you mean {}? `retake config` lists all settings", near.join(" or "))
     };
-    bad_value(format!("there is no setting '{key}'; nothing was changed"), &hint)
+    bad_value(format!("there is no setting '{key}'"), &hint)
 }
 
 /// The keys that are spelled alike, the nearest first. A bare name is compared with the names of
@@ -45,7 +45,7 @@ fn near_keys(key: &str) -> Vec<String> {
     found.into_iter().take(MAX_SUGGESTIONS).map(|(_, key)| key).collect()
 }
 
-/// How alike two keys are; the name decides, a section is easily mistaken for another one.
+/// Compares two keys; the name decides, since a section is easily mistaken for another one.
 fn likeness(written: &str, known: &str) -> f64 {
     let Some((section, name)) = known.split_once('.') else { return 0.0 };
     match written.split_once('.') {

@@ -1,7 +1,8 @@
 //! The end of the daemon's log, entry by entry.
 //!
-//! Values of fields that name something of the person's are left out here, whatever they hold; what
-//! the message itself says is scrubbed with the rest of the report.
+//! Values of fields that name something of the person's are left out here, whatever they hold, and so
+//! is all that stands between quotes: the log tells of other projects, whose names the scrubber does
+//! not know. What the message itself says is scrubbed with the rest of the report.
 
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -88,7 +89,8 @@ impl<'a> LogEntry<'a> {
 
     fn render(&self) -> String {
         let Self { time, level, target, .. } = self;
-        let rest: String = self.open_part().chars().take(MAX_ENTRY_CHARS).collect();
+        let rest: String =
+            without_quotations(&self.open_part()).chars().take(MAX_ENTRY_CHARS).collect();
         format!("{time} {level} {target}: {rest}").trim_end().to_owned()
     }
 
@@ -115,6 +117,32 @@ impl<'a> LogEntry<'a> {
     }
 }
 
+/// The text with `…` for what stands between quotes. A quote that nothing closes hides the rest.
+fn without_quotations(text: &str) -> String {
+    let mut shown = String::new();
+    let mut signs = text.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let is_inside_word = shown.ends_with(char::is_alphanumeric);
+        let close = match sign {
+            '\'' | '"' if !is_inside_word => sign,
+            '“' => '”',
+            _ => {
+                shown.push(sign);
+                continue;
+            }
+        };
+        shown.extend([sign, '…']);
+        while let Some(hidden) = signs.next() {
+            let ends = signs.peek().is_none_or(|next| !next.is_alphanumeric());
+            if hidden == close && ends {
+                shown.push(close);
+                break;
+            }
+        }
+    }
+    shown
+}
+
 fn is_field_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
@@ -136,6 +164,18 @@ mod tests {
         assert_eq!(log.problems.len(), 1);
         assert!(log.lines[0].ends_with("the daemon serves pid=7"), "{log:?}");
         assert!(log.problems[0].ends_with("taken back path=… error=denied"), "{log:?}");
+    }
+
+    #[test]
+    fn what_stands_between_quotes_is_left_out() {
+        for (text, shown) in [
+            ("cannot write 'Merger Plan': denied", "cannot write '…': denied"),
+            ("Retake's record of 'Bob's notes'", "Retake's record of '…'"),
+            ("no \"Makefile\", no “plan”", "no \"…\", no “…”"),
+            ("cut off in 'a very long na", "cut off in '…"),
+        ] {
+            assert_eq!(without_quotations(text), shown);
+        }
     }
 
     #[test]

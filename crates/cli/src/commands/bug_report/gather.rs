@@ -100,8 +100,12 @@ fn describe_system(context: &CommandContext) -> ReportSystem {
     }
 }
 
-/// The name of the distribution, where the system says it.
+/// The name and version of the operating system, where it says them.
 fn os_name() -> Option<String> {
+    if cfg!(target_os = "macos") {
+        let version = first_line_of("sw_vers", &["-productVersion"])?;
+        return Some(format!("macOS {version}"));
+    }
     let text = std::fs::read_to_string("/etc/os-release").ok()?;
     let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     Some(name.trim_matches('"').to_owned())

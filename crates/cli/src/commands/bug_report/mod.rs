@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - Nothing is sent anywhere, and nothing is written that was not shown or asked for.
-//! - Every text in the report went through the [`scrub::Scrubber`].
+//! - Every text in the report went through the [`scrub::Scrubber`], but for those that Retake makes
+//!   itself (`scrub::OWN_FIELDS`).
 //! - It works where Retake does not: each part that fails is a line of the report.
 
 mod daemon_log;
@@ -25,8 +26,8 @@ use serde_json::{Value, json};
 use crate::args::BugReportArgs;
 use crate::context::{CommandContext, Exit};
 use crate::escape::{escape, escape_json};
-use crate::failure::ApiError;
-use crate::output::{TextStyle, is_interactive, print_message};
+use crate::failure::{ApiError, declined_failure};
+use crate::output::is_interactive;
 use crate::question::confirm;
 use document::BugReport;
 use scrub::Scrubber;
@@ -39,20 +40,25 @@ const SYSTEM_PARTS: [&str; 3] = ["at", "retake", "system"];
 pub(super) fn run(context: &CommandContext, options: &BugReportArgs) -> Result<Exit> {
     let is_stdout = options.output.as_deref().is_some_and(|file| file == Path::new(STDOUT));
     let path = options.output.clone().unwrap_or_else(|| default_path(context));
-    let asks_no_file = is_stdout || options.output.is_none() && context.json && !options.yes;
-    if !asks_no_file {
+    let prints_to_stdout = is_stdout || options.output.is_none() && context.json && !options.yes;
+    if !prints_to_stdout {
         check_absent(&path)?;
         if !options.yes && !can_show(context) {
-            return refuse(context);
+            return Err(ApiError::new(
+                ErrorCode::NeedsYes,
+                "nothing was written: the report is shown before, and there is no terminal",
+                "pass -o FILE and --yes, or -o - for standard output",
+            )
+            .into());
         }
     }
     let text = make_report(context)?;
-    if asks_no_file {
+    if prints_to_stdout {
         context.out.text(&text)?;
         return Ok(Exit::Done);
     }
     if !options.yes && !show_and_ask(context, &text, &path)? {
-        return report_cancelled(context);
+        return Err(declined_failure("nothing was written").into());
     }
     write_new(&path, text.as_bytes())?;
     report_written(context, &path)
@@ -109,22 +115,6 @@ fn show_and_ask(context: &CommandContext, text: &str, path: &Path) -> Result<boo
     confirm(&format!("\nWrite this to {name}?"), None)
 }
 
-/// There is no terminal to show the report on, and the person did not say where it goes.
-fn refuse(context: &CommandContext) -> Result<Exit> {
-    let failure = ApiError::new(
-        ErrorCode::NeedsYes,
-        "nothing was written: the report is shown before, and there is no terminal",
-        "pass -o FILE and --yes, or -o - for standard output",
-    );
-    if context.json {
-        context.out.json(&json!({ "error": failure }))?;
-    } else {
-        print_message("error", TextStyle::Bad, &failure.message);
-        failure.hint.iter().for_each(|hint| print_message("hint", TextStyle::Mark, hint));
-    }
-    Ok(Exit::Partly)
-}
-
 /// Fails before anything is shown if the file exists.
 fn check_absent(path: &Path) -> Result<(), ApiError> {
     if path.symlink_metadata().is_ok() { Err(exists(path)) } else { Ok(()) }
@@ -153,15 +143,6 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<(), ApiError> {
         let _ = retake_seam::fs::remove_file(path);
         failed(&error)
     })
-}
-
-fn report_cancelled(context: &CommandContext) -> Result<Exit> {
-    if context.json {
-        context.out.json(&json!({ "written": null }))?;
-    } else {
-        context.out.text("Cancelled; nothing was written.\n")?;
-    }
-    Ok(Exit::Partly)
 }
 
 fn report_written(context: &CommandContext, path: &Path) -> Result<Exit> {

@@ -1,5 +1,5 @@
-//! Collects what a report must not name: folders, the person, the machine, files and titles of this
-//! project.
+//! Collects what a report must not name: folders, the person, the machine, files and titles of the
+//! projects, since a daemon's log tells of all of them.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,12 @@ use crate::context::CommandContext;
 const MAX_CHANGES: usize = 10_000;
 /// Maximum operations whose titles are looked for.
 const MAX_OPERATIONS: usize = 1000;
+/// Maximum other projects whose records are read.
+const MAX_OTHER_PROJECTS: usize = 20;
 /// Minimum characters of a project's name that is looked for as a word.
 const MIN_PROJECT_NAME: usize = 3;
 
-/// What must be scrubbed on this machine, in this project.
+/// Collects what must be scrubbed on this machine.
 pub(super) fn collect(context: &CommandContext) -> Scrubber {
     let mut scrubber = Scrubber::default();
     let user_home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
@@ -47,22 +49,36 @@ fn hide_base_name(scrubber: &mut Scrubber, folder: &Path, stands_for: &'static s
     }
 }
 
-/// Hides the roots of all projects: a daemon's log tells of several.
+/// Hides the roots of all projects, and what the records of others name.
 fn hide_projects(scrubber: &mut Scrubber, context: &CommandContext) {
     let here = context.retake.locate(context.start_folder()).map(|located| located.root());
     if let Ok(root) = &here {
         scrubber.hide_folder(root, "PROJECT");
         hide_project_name(scrubber, root);
-        for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
-            scrubber.hide_file_name(&entry.file_name().to_string_lossy());
-        }
+        hide_entries(scrubber, root);
     }
     // A home that cannot be read is told of by other parts.
-    for other in context.retake.projects().unwrap_or_default() {
+    let others = context.retake.projects().unwrap_or_default();
+    for other in &others {
         scrubber.hide_folder(&other.root, "OTHER_PROJECT");
         hide_project_name(scrubber, &other.root);
     }
+    let is_other = |root: &&PathBuf| here.as_ref().ok() != Some(*root);
+    let roots = others.iter().map(|other| &other.root).filter(is_other);
+    for root in roots.take(MAX_OTHER_PROJECTS) {
+        hide_entries(scrubber, root);
+        if let Ok(project) = context.retake.open_read_only(root) {
+            hide_record(scrubber, &project);
+        }
+    }
     scrubber.hide_folder(&context.cwd, "FOLDER");
+}
+
+/// Hides the names at the top of a project.
+fn hide_entries(scrubber: &mut Scrubber, root: &Path) {
+    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+        scrubber.hide_file_name(&entry.file_name().to_string_lossy());
+    }
 }
 
 fn hide_project_name(scrubber: &mut Scrubber, root: &Path) {

@@ -10,6 +10,7 @@ use retake_service::documents::{CheckUpDocument, DoctorCheck};
 use super::document::{ReportCheck, ReportCounts, ReportOperation, ReportProject};
 use super::gather::FailedParts;
 use crate::context::CommandContext;
+use crate::failure::failure_of;
 
 /// Maximum operations in a report.
 const MAX_OPERATIONS: usize = 10;
@@ -26,7 +27,7 @@ pub(super) fn gather(context: &CommandContext, failed: &mut FailedParts) -> Opti
         Ok(project) => project,
         Err(ProjectError::NotAProject(_)) => return None,
         Err(error) => {
-            failed.keep::<()>("project", Err(error.into()));
+            failed.add("project", failure_of(&error.into()));
             return None;
         }
     };

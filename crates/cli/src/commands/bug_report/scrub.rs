@@ -1,8 +1,8 @@
 //! Takes out of a text what is the person's own: secrets, folders, names of files, of the person
 //! and of the machine, titles of dialogs.
 //!
-//! Invariant: every text of a report goes through [`Scrubber::scrub`], in one place. When unsure, a
-//! word goes: a report that says too little is asked about, one that says too much is public.
+//! Invariant: when unsure, a word goes. A report that says too little is asked about, one that says
+//! too much is public.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -11,8 +11,9 @@ use std::path::Path;
 use retake_service::Masking;
 use serde_json::Value;
 
-/// Stands for a file's name.
+/// Stands for an address on the network.
 const ADDRESS: &str = "ADDRESS";
+/// Stands for a file's name.
 const FILE: &str = "FILE";
 /// Stands for a path.
 const PATH: &str = "PATH";

@@ -43,9 +43,7 @@ fn files_here(context: &CommandContext) -> Result<SettingsFiles> {
 fn get(context: &CommandContext, key: &str) -> Result<Exit> {
     let document = ConfigDocument::read(context, &files_here(context)?);
     let Some(found) = document.find(key) else {
-        let mut failure = unknown_setting(key);
-        failure.message = format!("there is no setting '{key}'");
-        return Err(failure.into());
+        return Err(unknown_setting(key).into());
     };
     if context.json {
         context.out.json(found)?;

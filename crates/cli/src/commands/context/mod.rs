@@ -38,7 +38,7 @@ fn find_agent(project: &Project, dialog: &DialogId, name: &str) -> Result<AgentI
         Some(agent) => Ok(agent.id),
         None => Err(ApiError::new(
             ErrorCode::UnknownAgent,
-            format!("dialog {dialog} has no agent '{name}'"),
+            format!("{} has no agent '{name}'", project.dialog_name(dialog)?),
             "`retake dialogs` lists the agents of each dialog",
         )
         .into()),

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use retake_engine::iso_8601;
 use retake_engine::model::ErrorCode;
 use retake_engine::settings::{DEFAULT_HTTP_PORT, Settings};
 use retake_server::http::{HttpOptions, TokenLifetimes, TokenScope};
@@ -239,7 +240,7 @@ fn show_status(context: &CommandContext, status: &DaemonStatus) -> Result<Exit> 
         let mut document = json!({ "running": true });
         if let (Some(all), Ok(known)) = (document.as_object_mut(), serde_json::to_value(status)) {
             all.extend(known.as_object().cloned().unwrap_or_default());
-            all.insert("since".to_owned(), json!(time::iso_8601(status.since)));
+            all.insert("since".to_owned(), json!(iso_8601(status.since)));
         }
         context.out.json(&document)?;
         return Ok(Exit::Done);

@@ -41,7 +41,7 @@ fn resolve_conversation(
     }
     Err(ApiError::new(
         ErrorCode::UnknownAgent,
-        format!("dialog {dialog} has no agent '{agent}'"),
+        format!("{} has no agent '{agent}'", project.dialog_name(&dialog)?),
         "`retake dialogs` lists the agents of each dialog",
     )
     .into())

@@ -6,17 +6,20 @@
 use std::collections::{BTreeSet, HashMap};
 
 use retake_engine::model::{Actor, Change, ChangeStatus, Confidence, DialogId};
-use retake_engine::{Project, StoreError};
+use retake_engine::{ChangeFilter, Project, StoreError};
 
 use crate::describe::{DialogNames, first_line};
 use crate::escape::escape;
 
+/// Changes read at once, where only the first groups are wanted.
+const PAGE_CHANGES: usize = 1000;
+
 /// The changes of one turn, or of one run of changes by another actor.
-pub(in crate::commands) struct ChangeGroup {
+pub(super) struct ChangeGroup {
     /// In the order of the list.
-    pub(in crate::commands) changes: Vec<Change>,
+    pub(super) changes: Vec<Change>,
     /// The first words of the message that began the turn.
-    pub(in crate::commands) prompt: Option<String>,
+    prompt: Option<String>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -27,40 +30,102 @@ enum GroupKey {
 }
 
 /// Groups changes; groups stand where the first of their changes stands.
-pub(in crate::commands) fn group_changes(
+#[derive(Default)]
+struct ChangeGrouping {
+    groups: Vec<ChangeGroup>,
+    places: HashMap<GroupKey, usize>,
+    last_actor: Option<Actor>,
+    runs: usize,
+}
+
+impl ChangeGrouping {
+    fn add(&mut self, change: Change) {
+        if self.last_actor != Some(change.actor) {
+            self.runs += 1;
+        }
+        self.last_actor = Some(change.actor);
+        let key = match turn_of(&change) {
+            Some((dialog, turn)) => GroupKey::Turn(dialog, turn),
+            None => GroupKey::Run(change.actor, self.runs),
+        };
+        let place = *self.places.entry(key).or_insert(self.groups.len());
+        match self.groups.get_mut(place) {
+            Some(group) => group.changes.push(change),
+            None => self.groups.push(ChangeGroup { changes: vec![change], prompt: None }),
+        }
+    }
+}
+
+/// The turn of an agent's change.
+fn turn_of(change: &Change) -> Option<(DialogId, u64)> {
+    let is_agents = change.actor == Actor::Agent;
+    change.dialog.clone().zip(change.turn).filter(|_| is_agents)
+}
+
+/// Groups changes, at most `limit` groups.
+pub(super) fn group_changes(
     project: &Project,
     changes: Vec<Change>,
+    limit: usize,
 ) -> Result<Vec<ChangeGroup>, StoreError> {
-    let mut groups: Vec<ChangeGroup> = Vec::new();
-    let mut places: HashMap<GroupKey, usize> = HashMap::new();
-    let (mut last_actor, mut runs) = (None, 0);
-    for change in changes {
-        if last_actor != Some(change.actor) {
-            runs += 1;
+    let mut grouping = ChangeGrouping::default();
+    changes.into_iter().for_each(|change| grouping.add(change));
+    with_prompts(project, grouping, limit)
+}
+
+/// Groups the changes that fit, at most `limit` groups, and reads only what these need of the record.
+pub(super) fn first_groups(
+    project: &Project,
+    filter: &ChangeFilter,
+    limit: usize,
+) -> Result<Vec<ChangeGroup>, StoreError> {
+    let mut page = ChangeFilter { limit: Some(PAGE_CHANGES), ..filter.clone() };
+    let mut grouping = ChangeGrouping::default();
+    // A run of changes of no turn has ended where the group after it begins.
+    while grouping.groups.len() <= limit {
+        let changes = project.changes(&page)?;
+        let Some(last) = changes.last().map(|change| change.id) else { break };
+        if filter.oldest_first {
+            page.after = Some(last.0);
+        } else {
+            page.before = Some(last);
         }
-        last_actor = Some(change.actor);
-        let key = match (change.actor, &change.dialog, change.turn) {
-            (Actor::Agent, Some(dialog), Some(turn)) => GroupKey::Turn(dialog.clone(), turn),
-            (actor, ..) => GroupKey::Run(actor, runs),
-        };
-        if let Some(place) = places.get(&key) {
-            groups[*place].changes.push(change);
-            continue;
-        }
-        let prompt = match &key {
-            GroupKey::Turn(dialog, turn) => project.message_of_turn(dialog, *turn)?,
-            GroupKey::Run(..) => None,
-        };
-        let prompt = prompt.map(|message| first_line(&message.text));
-        places.insert(key, groups.len());
-        let prompt = prompt.filter(|words| !words.is_empty());
-        groups.push(ChangeGroup { changes: vec![change], prompt });
+        changes.into_iter().for_each(|change| grouping.add(change));
+    }
+    grouping.groups.truncate(limit);
+    for group in &mut grouping.groups {
+        let Some((dialog, turn)) = group.turn() else { continue };
+        let is_its = |change: &Change| turn_of(change).as_ref() == Some(&(dialog.clone(), turn));
+        let of_turn =
+            ChangeFilter { dialogs: vec![dialog.clone()], turn: Some(turn), ..filter.clone() };
+        group.changes = project.changes(&of_turn)?;
+        group.changes.retain(is_its);
+    }
+    with_prompts(project, grouping, limit)
+}
+
+fn with_prompts(
+    project: &Project,
+    grouping: ChangeGrouping,
+    limit: usize,
+) -> Result<Vec<ChangeGroup>, StoreError> {
+    let mut groups = grouping.groups;
+    groups.truncate(limit);
+    for group in &mut groups {
+        let Some((dialog, turn)) = group.turn() else { continue };
+        let message = project.message_of_turn(&dialog, turn)?;
+        let words = message.map(|message| first_line(&message.text));
+        group.prompt = words.filter(|words| !words.is_empty());
     }
     Ok(groups)
 }
 
 impl ChangeGroup {
-    /// Who made the changes: the dialog of a turn, whichever of its agents it was.
+    fn turn(&self) -> Option<(DialogId, u64)> {
+        self.changes.first().and_then(turn_of)
+    }
+
+    /// Names who made the changes: the dialog of a turn, whichever of its agents it was.
     pub(super) fn who(&self, names: &DialogNames) -> String {
         let Some(first) = self.changes.first() else { return String::new() };
         if first.confidence == Confidence::Shared {

@@ -16,20 +16,22 @@ use crate::args::LogArgs;
 use crate::commands::scope::changes_at;
 use crate::context::{CommandContext, Exit};
 use crate::describe::{
-    confidence_legend, confidence_mark, describe_path, describe_remarks, dialog_names,
+    DialogNames, confidence_legend, confidence_mark, describe_path, describe_remarks, dialog_names,
     format_count, line_counts, plural,
 };
 use crate::layout::{Column, TableCell, TextTable};
 use crate::output::TextStyle;
 use crate::time::DayBoundary;
 
-pub(super) use groups::{ChangeGroup, group_changes};
+use groups::{ChangeGroup, first_groups, group_changes};
 
 pub(super) fn run(context: &CommandContext, options: &LogArgs) -> Result<Exit> {
     let (project, _) = context.open_and_scan()?;
     let filter = resolve_filter(context, &project, options)?;
     if context.json {
+        let filter = ChangeFilter { limit: options.limit, ..filter };
         let mut changes = changes_at(context, &project, &filter, &options.paths)?;
+        // Each path was read up to the limit.
         changes.truncate(options.limit.unwrap_or(usize::MAX));
         context.out.json(&ChangeList::from(changes.as_slice()).located(project.root()))?;
         return Ok(Exit::Done);
@@ -37,13 +39,17 @@ pub(super) fn run(context: &CommandContext, options: &LogArgs) -> Result<Exit> {
     let by_agents = options.actor.is_empty() && !options.all;
     let actors = if by_agents { vec![Actor::Agent] } else { filter.actors.clone() };
     let filter = ChangeFilter { actors, ..filter };
-    let changes = changes_at(context, &project, &filter, &options.paths)?;
-    if changes.is_empty() {
+    let limit = options.limit.unwrap_or(usize::MAX);
+    let groups = if options.paths.is_empty() && options.limit.is_some() {
+        first_groups(&project, &filter, limit)?
+    } else {
+        let changes = changes_at(context, &project, &filter, &options.paths)?;
+        group_changes(&project, changes, limit)?
+    };
+    if groups.is_empty() {
         context.out.text(nothing_text(&project, by_agents)?)?;
         return Ok(Exit::Done);
     }
-    let mut groups = group_changes(&project, changes)?;
-    groups.truncate(options.limit.unwrap_or(usize::MAX));
     let with_files = options.files || !options.paths.is_empty() || options.filter.file.is_some();
     context.out.paged(render(context, &project, &groups, with_files)?.as_bytes())?;
     Ok(Exit::Done)
@@ -76,16 +82,18 @@ fn nothing_text(project: &Project, by_agents: bool) -> Result<&'static str> {
 }
 
 /// Renders a line for each turn, and its changes below if they are wanted.
-pub(super) fn render(
+fn render(
     context: &CommandContext,
     project: &Project,
     groups: &[ChangeGroup],
     with_files: bool,
 ) -> Result<String> {
     let mut text = String::new();
+    let names = dialog_names(project)?;
     if with_files {
         for group in groups {
-            text.push_str(&group_table(context, project, std::slice::from_ref(group), true)?);
+            let group_line = group_table(context, &names, std::slice::from_ref(group), true);
+            text.push_str(&group_line);
             text.push_str(&changes_table(&group.changes).render("    ", context.out));
         }
         let shown = groups.iter().flat_map(|group| &group.changes);
@@ -95,18 +103,17 @@ pub(super) fn render(
             text.push('\n');
         }
     } else {
-        text.push_str(&group_table(context, project, groups, false)?);
+        text.push_str(&group_table(context, &names, groups, false));
     }
     Ok(text)
 }
 
 fn group_table(
     context: &CommandContext,
-    project: &Project,
+    names: &DialogNames,
     groups: &[ChangeGroup],
     with_files: bool,
-) -> Result<String> {
-    let names = dialog_names(project)?;
+) -> String {
     let mut table = TextTable::new([
         Column::WHOLE,
         Column::WHOLE,
@@ -128,8 +135,8 @@ fn group_table(
         table.row([
             TableCell::new("●", actor_style(newest.actor)),
             TableCell::new(context.times.show(newest.at), TextStyle::Dim),
-            TableCell::new(group.who(&names), actor_style(newest.actor)),
-            TableCell::new(group.heading(&names), style),
+            TableCell::new(group.who(names), actor_style(newest.actor)),
+            TableCell::new(group.heading(names), style),
             TableCell::new(plural(group.file_count(), "file", "files"), TextStyle::Plain),
             TableCell::right(format!("+{}", format_count(added)), TextStyle::Good),
             TableCell::right(format!("-{}", format_count(removed)), TextStyle::Bad),
@@ -137,7 +144,7 @@ fn group_table(
             TableCell::new(ids, TextStyle::Mark),
         ]);
     }
-    Ok(table.render("", context.out))
+    table.render("", context.out)
 }
 
 /// The changes of one turn, a line each.

@@ -40,11 +40,13 @@ pub(super) enum ChildExit {
 pub(super) fn check_program(words: &[OsString]) -> Result<(), u8> {
     let Some(program) = words.first() else { return Ok(()) };
     let is_path = program.as_encoded_bytes().contains(&b'/');
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let places: Vec<PathBuf> = if is_path {
-        vec![PathBuf::from(program)]
-    } else {
-        std::env::split_paths(&folders).map(|folder| folder.join(program)).collect()
+    let places: Vec<PathBuf> = match std::env::var_os("PATH") {
+        _ if is_path => vec![PathBuf::from(program)],
+        Some(folders) => {
+            std::env::split_paths(&folders).map(|folder| folder.join(program)).collect()
+        }
+        // The system has folders of its own to search then.
+        None => return Ok(()),
     };
     if places.iter().any(|place| place.is_file() && access(place, Access::EXEC_OK).is_ok()) {
         return Ok(());

@@ -127,7 +127,7 @@ impl RunRecording {
             print_message(
                 "undo",
                 TextStyle::Mark,
-                &format!("retake rollback --dialog {}", self.dialog),
+                &format!("retake rollback --dialog {}", self.project.dialog_name(&self.dialog)?),
             );
         }
         if !others.files.is_empty() {

@@ -8,9 +8,9 @@ pub(super) fn with_tilde(text: &str, home: &Path) -> String {
     let (mut shown, mut rest) = (String::new(), text);
     while let Some(at) = rest.find(home) {
         let (before, after) = (&rest[..at], &rest[at + home.len()..]);
-        let is_start = !before.ends_with(|c: char| c.is_alphanumeric() || "/._-~".contains(c));
-        let is_whole = !after.starts_with(|c: char| c.is_alphanumeric() || "._-".contains(c));
         shown.push_str(before);
+        let is_start = !shown.ends_with(|c: char| c.is_alphanumeric() || "/._-~".contains(c));
+        let is_whole = !after.starts_with(|c: char| c.is_alphanumeric() || "._-".contains(c));
         shown.push_str(if is_start && is_whole { "~" } else { home });
         rest = after;
     }
@@ -28,6 +28,7 @@ mod tests {
             ("/home/u/.claude/settings.json", "~/.claude/settings.json"),
             ("cannot read '/home/u/a': it leads to /home/u", "cannot read '~/a': it leads to ~"),
             ("/home/user/a /mnt/home/u/a", "/home/user/a /mnt/home/u/a"),
+            ("/home/u/home/u/a", "~/home/u/a"),
         ] {
             assert_eq!(with_tilde(text, home), shown);
         }

@@ -98,7 +98,7 @@ impl SetupReport<'_> {
         Ok(self.context.out.text(&text)?)
     }
 
-    /// What is so after a removal. Hooks of the other level are still called.
+    /// Describes the state after a removal. Hooks of the other level are still called.
     fn removed_text(&self, planned: &[PlannedSetupFile]) -> String {
         let (other, option) = match self.level {
             SetupLevel::User => (SetupLevel::Here, "--here "),

@@ -109,7 +109,7 @@ impl SetupTable<'_> {
         groups.collect::<Vec<_>>().join("; ")
     }
 
-    /// What happens to a file of Retake's own: the verb, and what stands behind the file.
+    /// Describes what happens to a file of Retake's own: the verb, and what stands behind the file.
     fn deed(&self, step: &SetupStep) -> (&'static str, &'static str) {
         match step.action() {
             _ if self.remove => (self.verb("removes", "removed"), ""),

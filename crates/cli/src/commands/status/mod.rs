@@ -27,8 +27,6 @@ use unprotected::{render_gaps, render_rule_changes};
 /// Maximum paths listed for each agent, and of changes that git took back.
 const MAX_LISTED_PATHS: usize = 100;
 
-pub(super) use short::overview;
-
 pub(super) fn run(context: &CommandContext, options: &args::StatusArgs) -> Result<Exit> {
     if options.short {
         return short::run(context);
@@ -116,7 +114,7 @@ fn render_agents(
 }
 
 /// `3 files that agents changed wait for your review`.
-fn waiting_headline(status: &ProjectStatus) -> String {
+pub(super) fn waiting_headline(status: &ProjectStatus) -> String {
     let count = waiting_files(status);
     let files = plural(count, "file", "files");
     let wait = if count == 1 { "waits" } else { "wait" };
@@ -124,12 +122,12 @@ fn waiting_headline(status: &ProjectStatus) -> String {
 }
 
 /// Number of files with changes that wait for review.
-fn waiting_files(status: &ProjectStatus) -> u64 {
+pub(super) fn waiting_files(status: &ProjectStatus) -> u64 {
     all_rows(status).map(|row| &row.path).collect::<BTreeSet<_>>().len() as u64
 }
 
-/// What a person does with changes that wait.
-fn next_steps(context: &CommandContext) -> String {
+/// Lists what a person does with changes that wait.
+pub(super) fn next_steps(context: &CommandContext) -> String {
     let mut table = TextTable::default();
     for (command, what) in [
         ("retake diff", "see what agents changed"),

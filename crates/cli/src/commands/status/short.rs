@@ -1,22 +1,17 @@
-//! `retake status --short` for shell prompts, and `retake` alone: what waits, in a few words.
+//! `retake status --short` for shell prompts: what waits, in a few words.
 //!
-//! Invariant: a prompt is never held up. The short form reads the record as it is, starts and asks
-//! no daemon, and prints nothing where there is no project or nothing that waits.
-
-use std::fmt::Write as _;
+//! Invariant: a prompt is never held up. The record is read as it is, no daemon is started or asked,
+//! and nothing is printed where there is no project or nothing that waits.
 
 use anyhow::Result;
-use retake_engine::{Project, ProjectStatus};
-use serde_json::json;
+use retake_engine::Project;
+use serde::Serialize;
 
-use super::{next_steps, waiting_files, waiting_headline};
-use crate::commands::recording::recording_line;
+use super::waiting_files;
 use crate::context::{CommandContext, Exit};
 use crate::describe::format_count;
-use crate::escape::escape;
-use crate::output::TextStyle;
 
-/// Prints one line, such as `3 unreviewed 1 gap`.
+/// Prints one line, such as `3 unreviewed 1 unprotected`.
 pub(super) fn run(context: &CommandContext) -> Result<Exit> {
     // Without a project, and with a record that cannot be read, a prompt stays empty.
     let counts = match context.retake.open_read_only(context.start_folder()) {
@@ -24,21 +19,16 @@ pub(super) fn run(context: &CommandContext) -> Result<Exit> {
         Err(_) => None,
     };
     if context.json {
-        let document = counts.map(|counts| {
-            json!({
-                "unreviewed_files": counts.unreviewed,
-                "gaps": counts.gaps,
-                "interrupted": counts.interrupted,
-            })
-        });
-        context.out.json(&document)?;
+        context.out.json(&counts)?;
     } else if let Some(line) = counts.and_then(|counts| counts.describe()) {
         context.out.text(&(line + "\n"))?;
     }
     Ok(Exit::Done)
 }
 
+#[derive(Serialize)]
 struct ShortCounts {
+    #[serde(rename = "unreviewed_files")]
     unreviewed: u64,
     gaps: u64,
     interrupted: bool,
@@ -67,33 +57,4 @@ impl ShortCounts {
         }
         (!words.is_empty()).then(|| words.join(" "))
     }
-}
-
-/// What `retake` alone shows in a project: who is recorded, what waits, and what to do about it.
-pub(in crate::commands) fn overview(context: &CommandContext) -> Result<Exit> {
-    let (project, _) = context.open_and_scan()?;
-    let status = project.status()?;
-    let root = context.display_folder(project.root());
-    let mut text = context.out.paint(&format!("Project {root}"), TextStyle::Dim) + "\n";
-    text.push_str(&recording_line(context, Some(&project))?);
-    text.push('\n');
-    if waiting_files(&status) == 0 {
-        text.push_str("Nothing waits for your review.\n");
-    } else {
-        text.push_str(&describe_waiting(context, &status));
-    }
-    text.push_str("`retake status` tells more, `retake -h` lists the commands.\n");
-    context.out.text(&text)?;
-    Ok(Exit::Done)
-}
-
-fn describe_waiting(context: &CommandContext, status: &ProjectStatus) -> String {
-    let dialogs = status.dialogs.iter().filter_map(|status| status.dialog.as_ref());
-    let names: Vec<_> = dialogs.map(|dialog| escape(&dialog.name)).collect();
-    let by = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-    let head = context.out.paint(&waiting_headline(status), TextStyle::Bold);
-    let mut text = String::new();
-    let _ = writeln!(text, "{head}{by}.\n\n{}", next_steps(context));
-    text.pop();
-    text
 }

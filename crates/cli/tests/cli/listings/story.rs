@@ -130,7 +130,7 @@ impl Story {
         assert_eq!(done.code, 0, "{arguments:?}: {} {}", done.text(), done.stderr);
     }
 
-    /// What a person sees days later in a terminal of this width.
+    /// Returns what a person sees days later in a terminal of this width.
     pub(super) fn shown(&self, arguments: &[&str], width: usize) -> String {
         let inner = self.command(arguments);
         let mut command = Command::new("faketime");
@@ -171,8 +171,15 @@ impl Story {
         let project = self.world.store();
         let project = project.file_name().unwrap().to_str().unwrap();
         text = text.replace(project, &"0123456789abcdef".repeat(4)[..project.len()]);
-        without_numbers(&text)
+        without_numbers(&without_free_space(&text))
     }
+}
+
+/// Replaces the space that is free on the disk.
+fn without_free_space(text: &str) -> String {
+    let Some((before, after)) = text.split_once(" free,") else { return text.to_owned() };
+    let words = before.rsplitn(3, ' ').last().unwrap_or_default();
+    format!("{words} 99.99 GiB free,{after}")
 }
 
 /// Sizes depend on the file system, and times on the clock: the digits of `136.81 KiB` and of

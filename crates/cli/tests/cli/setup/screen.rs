@@ -3,7 +3,7 @@
 use super::*;
 
 impl Machine {
-    /// What a terminal of 80 columns shows to a person who gives this answer, with the exit code.
+    /// Returns what a terminal of 80 columns shows to a person who gives this answer, with the exit code.
     fn answered(&self, words: &str, answer: &str) -> Option<(String, i32)> {
         let script = Path::new("/usr/bin/script");
         if !script.exists() {
