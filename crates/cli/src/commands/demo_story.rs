@@ -245,7 +245,9 @@ fn undo_turn(demo: &mut DemoProject, screen: &mut DemoScreen<'_>) -> Result<()> 
     let (undone, step) = demo.undo()?;
     let what = escape(step.describe());
     let outcome = PlanOutcome::from(undone);
-    let said = undo::describe_outcome(screen.context, demo.project(), &outcome, &what)?;
+    // Broken into lines below, behind the indent.
+    let out = Output { width: None, ..screen.context.out };
+    let said = undo::describe_outcome(out, demo.project(), &outcome, &what)?;
     screen.heading("6. You want none of the agent's work:", "retake undo");
     for line in said.lines() {
         screen.paragraph(line);

@@ -25,6 +25,6 @@ pub(super) fn run(context: &CommandContext, options: &RedoArgs) -> Result<Exit> 
     let attempt = TakeBackAttempt { plan: first, taking, replan: &replan };
     let outcome = apply_take_back(context, &project, attempt, &options.apply)?;
     outcome.print(context, &project, &options.apply, &|outcome| {
-        describe_outcome(context, &project, outcome, &what)
+        describe_outcome(context.out, &project, outcome, &what)
     })
 }

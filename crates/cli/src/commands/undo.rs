@@ -24,7 +24,7 @@ use crate::outcome::{
     PlanOutcome, TakeBackAttempt, apply_take_back, describe_not_covered, describe_rewind,
     plan_table,
 };
-use crate::output::TextStyle;
+use crate::output::{Output, TextStyle};
 
 /// Maximum files listed; more are only counted.
 const MAX_LISTED_FILES: usize = 3;
@@ -126,7 +126,7 @@ fn undo_step(
     let what = escape(step.describe());
     let attempt = TakeBackAttempt { plan: first, taking, replan: &replan };
     let outcome = apply_take_back(context, project, attempt, &options.apply)?;
-    let describe = |outcome: &PlanOutcome| describe_outcome(context, project, outcome, &what);
+    let describe = |outcome: &PlanOutcome| describe_outcome(context.out, project, outcome, &what);
     outcome.print(context, project, &options.apply, &describe).map(Some)
 }
 
@@ -145,7 +145,7 @@ fn report_nothing_to_undo(
         context.out.json(&nothing)?;
         return Ok(exit);
     }
-    let mut text = describe_passed(context, &considered.taken_back_by_git);
+    let mut text = describe_passed(context.out, &considered.taken_back_by_git);
     text.push_str(if text.is_empty() && considered.left.is_empty() {
         "There is nothing to undo; no file was changed.\n"
     } else {
@@ -201,7 +201,7 @@ pub(super) fn report_nothing(
 }
 
 /// The turns that were passed over, in a sentence.
-fn describe_passed(context: &CommandContext, steps: &[String]) -> String {
+fn describe_passed(out: Output, steps: &[String]) -> String {
     let names = |steps: &[String]| steps.iter().map(escape).collect::<Vec<_>>().join(", ");
     let what = match steps {
         [] => return String::new(),
@@ -213,12 +213,12 @@ fn describe_passed(context: &CommandContext, steps: &[String]) -> String {
         _ => "git took them back, and they count again if git brings them back",
     };
     let sentence = format!("Passed over {what}: {back}.");
-    render_paragraph(&sentence, "", TextStyle::Plain, context.out)
+    render_paragraph(&sentence, "", TextStyle::Plain, out)
 }
 
 /// Describes what was done, what stays, and how to get it back.
 pub(super) fn describe_outcome(
-    context: &CommandContext,
+    out: Output,
     project: &Project,
     outcome: &PlanOutcome,
     what: &str,
@@ -231,30 +231,29 @@ pub(super) fn describe_outcome(
         _ => ("Undid", "undone", "Get it back", "retake redo"),
     };
     let Some(operation) = &outcome.operation else {
-        let mut text = describe_passed(context, &outcome.plan.passed);
-        text += &plan_table(project, &outcome.plan, true)?.render("  ", context.out);
+        let mut text = describe_passed(out, &outcome.plan.passed);
+        text += &plan_table(project, &outcome.plan, true)?.render("  ", out);
         let _ = writeln!(text, "Nothing was changed; {what} could not be {undone}.");
         if outcome.plan.kind == OperationKind::Undo {
             text.push_str("`retake undo` goes on with the step before it.\n");
         }
         return Ok(text);
     };
-    let mut text = describe_passed(context, &outcome.plan.passed);
+    let mut text = describe_passed(out, &outcome.plan.passed);
     let mut paragraphs = vec![format!("{did} {what}: {}", describe_counts(outcome))];
     paragraphs.extend(describe_kept_edits(project, outcome)?);
     for line in paragraphs {
-        text.push_str(&render_paragraph(&line, "", TextStyle::Plain, context.out));
+        text.push_str(&render_paragraph(&line, "", TextStyle::Plain, out));
     }
     let is_listed = |file: &PlannedFile| file.is_left() || file.warning.is_some();
     if outcome.plan.files.iter().any(is_listed) {
         let mut left = outcome.plan.clone();
         left.files.retain(is_listed);
-        text.push_str(&plan_table(project, &left, true)?.render("  ", context.out));
+        text.push_str(&plan_table(project, &left, true)?.render("  ", out));
     }
     text.push_str(&describe_rewind(project, &outcome.plan)?);
     text.push_str(&describe_not_covered(&outcome.plan));
-    let safety =
-        context.out.paint(&short_checkpoint_id(project, &operation.safety)?, TextStyle::Mark);
+    let safety = out.paint(&short_checkpoint_id(project, &operation.safety)?, TextStyle::Mark);
     let both = if outcome.plan.rewind.as_ref().is_some_and(|rewind| rewind.done.is_some()) {
         " --both"
     } else {

@@ -58,7 +58,7 @@ pub(super) fn resolve(
         return Ok(ConflictResolution::Apply(attempt.plan));
     }
     let taking = attempt.taking;
-    let files: Vec<_> = attempt.plan.left().filter(is_conflict).collect();
+    let files: Vec<_> = attempt.plan.left().filter(|file| is_conflict(file)).collect();
     let marked = attempt.replan(TakeBackOptions { markers: true, ..taking })?;
     let later = later_changes(project, &files)?;
     let screen = Output::stderr();
@@ -90,7 +90,7 @@ fn must_ask(
         || taking.cascade == CascadePolicy::All
         || context.json;
     Ok(!is_answered_by_options
-        && plan.left().any(|file| is_conflict(&file))
+        && plan.left().any(is_conflict)
         && is_interactive()
         && context.plan_refusal(project, plan)?.is_none())
 }
@@ -103,7 +103,7 @@ fn render_conflicts(
     later: &[Change],
     screen: Output,
 ) -> Result<String> {
-    let files: Vec<_> = plan.left().filter(is_conflict).collect();
+    let files: Vec<_> = plan.left().filter(|file| is_conflict(file)).collect();
     let title = format!("Plan: {}", plan_title(plan));
     let mut text = render_paragraph(&title, "", TextStyle::Bold, screen);
     text.push_str(&plan_table(project, plan, false)?.render("  ", screen));
@@ -130,7 +130,7 @@ impl TakeBackAttempt<'_> {
     }
 }
 
-fn is_conflict(file: &&PlannedFile) -> bool {
+fn is_conflict(file: &PlannedFile) -> bool {
     matches!(file.reason, PlanReason::Conflict(..))
 }
 

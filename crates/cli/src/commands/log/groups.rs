@@ -39,19 +39,21 @@ struct ChangeGrouping {
 }
 
 impl ChangeGrouping {
-    fn add(&mut self, change: Change) {
-        if self.last_actor != Some(change.actor) {
-            self.runs += 1;
-        }
-        self.last_actor = Some(change.actor);
-        let key = match turn_of(&change) {
-            Some((dialog, turn)) => GroupKey::Turn(dialog, turn),
-            None => GroupKey::Run(change.actor, self.runs),
-        };
-        let place = *self.places.entry(key).or_insert(self.groups.len());
-        match self.groups.get_mut(place) {
-            Some(group) => group.changes.push(change),
-            None => self.groups.push(ChangeGroup { changes: vec![change], prompt: None }),
+    fn add(&mut self, changes: Vec<Change>) {
+        for change in changes {
+            if self.last_actor != Some(change.actor) {
+                self.runs += 1;
+            }
+            self.last_actor = Some(change.actor);
+            let key = match turn_of(&change) {
+                Some((dialog, turn)) => GroupKey::Turn(dialog, turn),
+                None => GroupKey::Run(change.actor, self.runs),
+            };
+            let place = *self.places.entry(key).or_insert(self.groups.len());
+            match self.groups.get_mut(place) {
+                Some(group) => group.changes.push(change),
+                None => self.groups.push(ChangeGroup { changes: vec![change], prompt: None }),
+            }
         }
     }
 }
@@ -69,7 +71,7 @@ pub(super) fn group_changes(
     limit: usize,
 ) -> Result<Vec<ChangeGroup>, StoreError> {
     let mut grouping = ChangeGrouping::default();
-    changes.into_iter().for_each(|change| grouping.add(change));
+    grouping.add(changes);
     with_prompts(project, grouping, limit)
 }
 
@@ -90,7 +92,7 @@ pub(super) fn first_groups(
         } else {
             page.before = Some(last);
         }
-        changes.into_iter().for_each(|change| grouping.add(change));
+        grouping.add(changes);
     }
     grouping.groups.truncate(limit);
     for group in &mut grouping.groups {
