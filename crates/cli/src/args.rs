@@ -13,11 +13,16 @@ mod operations;
 mod setup;
 mod upkeep;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(crate) use agents::{EventArgs, HookArgs, ReplySupportArg, RunArgs};
 use clap::builder::{FalseyValueParser, Resettable};
-use clap::{Args, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{
+    Arg, ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+};
 
 use crate::time::DateStyle;
 
@@ -69,10 +74,15 @@ impl Cli {
         let mut words = std::env::args_os().skip(1);
         let by_programs =
             words.any(|word| word == "hook" || word == "event" || word == "checkpoint");
-        if by_programs && let Ok(short) = FastPathCli::try_parse() {
+        if by_programs
+            && let Ok(matches) = without_empty_home(FastPathCli::command()).try_get_matches()
+            && let Ok(short) = FastPathCli::from_arg_matches(&matches)
+        {
             return Ok(short.into());
         }
-        let matches = Self::full_command().try_get_matches().map_err(rebuild_error_without_env)?;
+        let command = without_empty_home(Self::full_command());
+        let matches = command.try_get_matches().map_err(rebuild_error_without_env)?;
+        check_subcommand_options(&matches)?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut Self::full_command()))
     }
 
@@ -80,6 +90,56 @@ impl Cli {
     pub(crate) fn full_command() -> Command {
         help::with_help(Self::command())
     }
+}
+
+/// Has an empty RETAKE_HOME count as none, which clap takes for an option without its value.
+fn without_empty_home(command: Command) -> Command {
+    if std::env::var_os("RETAKE_HOME").is_none_or(|home| !home.is_empty()) {
+        return command;
+    }
+    command.mut_arg("home", |option| option.env(Resettable::Reset))
+}
+
+/// Checks that no option of a command stands before a command of its own, which would ignore it.
+/// Clap's check for this also refuses the global options.
+fn check_subcommand_options(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let Some((name, own)) = matches.subcommand() else { return Ok(()) };
+    let Some((inner, _)) = own.subcommand() else { return Ok(()) };
+    let cli = Cli::command();
+    let arguments = cli.find_subcommand(name).into_iter().flat_map(Command::get_arguments);
+    let is_given = |argument: &&Arg| {
+        own.try_contains_id(argument.get_id().as_str()).is_ok()
+            && own.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+    };
+    match arguments.into_iter().find(is_given) {
+        None => Ok(()),
+        Some(argument) => {
+            let option = help::option_name(argument);
+            let message =
+                format!("'{option}' of `retake {name}` is none of `retake {name} {inner}`");
+            Err(Cli::full_command().error(ErrorKind::ArgumentConflict, message))
+        }
+    }
+}
+
+/// Returns true if the words, the program first, call `retake hook`: an agent runs that.
+pub(crate) fn is_for_hook(words: impl Iterator<Item = OsString>) -> bool {
+    let cli = Cli::command();
+    let with_value: Vec<_> = cli
+        .get_arguments()
+        .filter(|option| option.get_action().takes_values())
+        .filter_map(|option| Some(format!("--{}", option.get_long()?)))
+        .collect();
+    let mut words = words.skip(1);
+    while let Some(word) = words.next() {
+        if !word.as_encoded_bytes().starts_with(b"-") {
+            return word == "hook";
+        }
+        if with_value.iter().any(|option| word == option.as_str()) {
+            words.next();
+        }
+    }
+    false
 }
 
 /// Rebuilds the error without values from the environment: else clap's usage line names options

@@ -59,7 +59,7 @@ impl CommandContext {
         if !is_for_person(command) {
             return Ok(());
         }
-        self.resolve_callers_here();
+        self.resolve_callers();
         let caller = self.caller.borrow();
         let around = match &caller.scope {
             CallerScope::Person => return Ok(()),
@@ -71,11 +71,19 @@ impl CommandContext {
         Err(ApiError::new(ErrorCode::HumanOnly, message, self.person_hint()))
     }
 
-    /// Resolves the caller by the project that the command is about, and by the one around the
-    /// current folder, in which the agent works.
-    fn resolve_callers_here(&self) {
+    /// Resolves the caller by the project that the command is about, by the one around the current
+    /// folder, in which the agent works, and by all others: an agent may leave its folder first.
+    fn resolve_callers(&self) {
         for start in [self.start_folder(), &self.cwd] {
             if let Ok(project) = self.retake.open(start) {
+                self.resolve_caller(&project);
+            }
+        }
+        for known in self.retake.projects().unwrap_or_default() {
+            if !self.caller.borrow().is_person() {
+                return;
+            }
+            if let Ok(project) = self.retake.open_read_only(&known.root) {
                 self.resolve_caller(&project);
             }
         }

@@ -38,11 +38,9 @@ fn main() -> ExitCode {
     if completion::answer_request() {
         return ExitCode::SUCCESS;
     }
-    let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
-    let for_an_agent = words.any(|word| word == "hook");
     let cli = match Cli::read() {
         // An agent may take any code but 0 for a refusal.
-        Err(error) if for_an_agent && error.use_stderr() => {
+        Err(error) if args::is_for_hook(std::env::args_os()) && error.use_stderr() => {
             print_message("warning", TextStyle::Warn, error.to_string().trim_end());
             return ExitCode::SUCCESS;
         }
@@ -51,6 +49,7 @@ fn main() -> ExitCode {
     cli.global.color.apply();
     let json = cli.global.json;
     let command = cli.command.unwrap_or(CliCommand::Overview);
+    let for_an_agent = matches!(command, CliCommand::Hook(_));
     let asks_for_dialog =
         matches!(command, CliCommand::Approve(_) | CliCommand::Reset(_) | CliCommand::Session(_));
     let done = CommandContext::new(&cli.global, initial_caller(&command)).and_then(|context| {

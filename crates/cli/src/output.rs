@@ -6,15 +6,16 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 use signal_hook::consts::SIGINT;
 
 use crate::escape::{escape_json, escape_text};
+use crate::layout::wrap_message;
 
 /// Columns assumed of a terminal that does not know its width.
 pub(crate) const DEFAULT_WIDTH: usize = 80;
@@ -163,19 +164,33 @@ fn show_in_pager(bytes: &[u8], screen: Stdio) -> Option<()> {
     if std::env::var_os("LESS").is_none() {
         command.env("LESS", "FRX");
     }
-    // Ctrl-C belongs to the pager while it runs; afterwards it ends this process as ever.
-    let is_over = Arc::new(AtomicBool::new(false));
-    let handler = signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&is_over));
+    let interrupts = interrupts_of_pagers();
+    interrupts.store(false, Ordering::SeqCst);
+    let status = feed_pager(&mut command, bytes);
+    interrupts.store(true, Ordering::SeqCst);
+    // 127 is the shell's exit code for a program that does not exist.
+    status.filter(|status| status.code() != Some(127)).map(drop)
+}
+
+/// Whether Ctrl-C ends this process: while a pager runs, it belongs to the pager.
+fn interrupts_of_pagers() -> &'static AtomicBool {
+    static ENDS_PROCESS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    ENDS_PROCESS.get_or_init(|| {
+        let flag = Arc::new(AtomicBool::new(true));
+        // Without a handler, Ctrl-C ends both.
+        let _ = signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&flag));
+        flag
+    })
+}
+
+/// Runs a pager to its end.
+fn feed_pager(command: &mut Command, bytes: &[u8]) -> Option<ExitStatus> {
     let mut child = command.spawn().ok()?;
     if let Some(mut stdin) = child.stdin.take() {
         // A person who leaves the pager early closes the pipe: that is no error.
         let _ = stdin.write_all(bytes);
     }
-    let status = child.wait();
-    is_over.store(handler.is_ok(), Ordering::SeqCst);
-    let status = status.ok()?;
-    // 127 is the shell's exit code for a program that does not exist.
-    (status.code() != Some(127)).then_some(())
+    child.wait().ok()
 }
 
 /// Returns true if standard error is a terminal, for progress and hints.
@@ -221,8 +236,12 @@ pub(crate) fn page_on_stderr(bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn print_message(label: &str, style: TextStyle, text: &str) {
     let mut stderr = io::stderr().lock();
     let colour = AutoStream::choice(&stderr) != ColorChoice::Never;
+    let mut text = escape_text(text);
+    if stderr.is_terminal() {
+        text = wrap_message(&text, label.len() + ": ".len(), screen_width()).into();
+    }
     let label = style.paint(label, colour);
-    let _ = writeln!(stderr, "{label}: {}", escape_text(text));
+    let _ = writeln!(stderr, "{label}: {text}");
 }
 
 /// Prints that the person declined: a decision, and no error. `text` is escaped here.

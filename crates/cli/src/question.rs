@@ -150,11 +150,12 @@ fn ask_until_clear<T>(
     Ok(None)
 }
 
-/// Reads one line; none at the end of input.
+/// Reads one line; none at the end of input, where a line without its end counts as no answer.
 fn read_answer() -> io::Result<Option<String>> {
     let mut line = Vec::new();
-    let count = io::stdin().lock().read_until(b'\n', &mut line)?;
-    Ok((count > 0).then(|| String::from_utf8_lossy(&line).trim().to_lowercase()))
+    io::stdin().lock().read_until(b'\n', &mut line)?;
+    let is_whole = line.ends_with(b"\n");
+    Ok(is_whole.then(|| String::from_utf8_lossy(&line).trim().to_lowercase()))
 }
 
 /// `Please answer y, d or n.`

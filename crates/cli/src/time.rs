@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{Timestamp, Zoned};
 use retake_engine::model::Millis;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -132,17 +132,27 @@ fn parse_in(text: &str, now: Millis, end: DayBoundary, zone: &TimeZone) -> Resul
     let day = match text {
         "today" => Some(today),
         "yesterday" => today.yesterday().ok(),
-        _ if text.len() == 10 => text.parse::<Date>().ok(),
-        _ => None,
+        _ if text.contains([':', 'T', 't', ' ']) => None,
+        _ => text.parse::<Date>().ok(),
     };
     if let Some(day) = day {
-        let start = zone.to_timestamp(day.at(0, 0, 0, 0)).map_err(|_| error())?;
-        let last = SignedDuration::from_millis(DAY_MS - 1);
-        let at = if end == DayBoundary::Start { start } else { start + last };
-        return Ok(at.as_millisecond());
+        let begin = |day: Date| zone.to_timestamp(day.at(0, 0, 0, 0)).map_err(|_| error());
+        // Not every day has 24 hours.
+        return match end {
+            DayBoundary::Start => Ok(begin(day)?.as_millisecond()),
+            DayBoundary::Last => {
+                let next = day.tomorrow().map_err(|_| error())?;
+                Ok(begin(next)?.as_millisecond() - 1)
+            }
+        };
     }
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at.as_millisecond());
+    }
+    // With a zone in brackets; a time without zone would be read past them.
+    if text.contains('[') {
+        let at = text.parse::<Zoned>().map_err(|_| error())?;
+        return Ok(at.timestamp().as_millisecond());
     }
     let at = text.parse::<DateTime>().map_err(|_| error())?;
     zone.to_timestamp(at).map(Timestamp::as_millisecond).map_err(|_| error())

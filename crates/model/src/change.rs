@@ -23,7 +23,9 @@ impl FromStr for ChangeId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = text.strip_prefix('c').unwrap_or(text);
-        digits.parse().map(Self).map_err(|_| {
+        // A plain parse would take a sign.
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse().ok().filter(|_| is_number).map(Self).ok_or_else(|| {
             format!("'{text}' is not a change id; they look like c12 (see `retake log`)")
         })
     }

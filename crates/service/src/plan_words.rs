@@ -1,6 +1,6 @@
 //! The words for what a plan does to a file, the same for every user interface.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_engine::model::{Actor, Change, DialogId, OperationKind, ProjectPath};
 use retake_engine::{ChangeFilter, FileAction, Plan, PlanReason, PlannedFile, Project, StoreError};
@@ -107,13 +107,17 @@ impl<'a> PlanDetails<'a> {
 /// Describes what goes along with a restore: the answers whose work it undoes, a sentence for each
 /// dialog.
 pub fn undone_answers(plan: &Plan, names: &DialogNames) -> Vec<String> {
-    let sentence = |(dialog, turns): (&DialogId, &BTreeSet<u64>)| {
-        let numbers: Vec<_> = turns.iter().map(ToString::to_string).collect();
-        let word = if numbers.len() == 1 { "answer to message" } else { "answers to messages" };
-        let dialog = names.dialog(dialog);
-        format!("Undone with it: the {word} {} of {dialog}", numbers.join(", "))
+    let sentences = |turns: &BTreeMap<DialogId, BTreeSet<u64>>, how: &str| -> Vec<String> {
+        let sentence = |(dialog, turns): (&DialogId, &BTreeSet<u64>)| {
+            let numbers: Vec<_> = turns.iter().map(ToString::to_string).collect();
+            let word = if numbers.len() == 1 { "answer to message" } else { "answers to messages" };
+            format!("{how}: the {word} {} of {}", numbers.join(", "), names.dialog(dialog))
+        };
+        turns.iter().map(sentence).collect()
     };
-    plan.undone_turns.iter().map(sentence).collect()
+    let mut said = sentences(&plan.undone_turns, "Undone with it");
+    said.extend(sentences(&plan.partly_undone_turns, "Undone in part with it"));
+    said
 }
 
 /// What a person can do about files in which later changes touch the same lines.

@@ -58,7 +58,9 @@ fn product_name(kind: &str) -> &str {
     let product = ["-code", "-cli"].iter().find_map(|suffix| kind.strip_suffix(suffix));
     let product = product.unwrap_or(kind);
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
-    let is_word = !product.is_empty() && product.len() <= MAX_OWN_NAME_CHARS;
+    // Options begin with a hyphen.
+    let is_word = product.starts_with(|char: char| char.is_ascii_alphanumeric())
+        && product.len() <= MAX_OWN_NAME_CHARS;
     if is_word && product.chars().all(is_plain) { product } else { "dialog" }
 }
 
@@ -121,13 +123,30 @@ impl Store {
         let by_number = self.dialog_by_numbered_name(text)?;
         let mut found: Vec<_> = by_id.into_iter().chain(by_number).collect();
         found.dedup();
-        if !found.is_empty() {
+        if !found.is_empty() || self.is_numbered_form(text)? {
             return Ok(found);
         }
         let sql = "SELECT id FROM dialog WHERE id BETWEEN ?1 AND ?1 || char(0x10ffff) LIMIT 2";
         let mut query = self.db.prepare_cached(sql)?;
         let rows = query.query_map([text], |row| Ok(DialogId(row.get(0)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns true if the text has the form of a numbered name of this project's products: the start
+    /// of an id is not meant then.
+    fn is_numbered_form(&self, text: &str) -> Result<bool, StoreError> {
+        let Some((product, number)) = text.rsplit_once('-') else { return Ok(false) };
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(false);
+        }
+        let mut query = self.db.prepare_cached("SELECT DISTINCT kind FROM dialog")?;
+        let kinds = query.query_map([], |row| row.get::<_, Option<String>>(0))?;
+        for kind in kinds {
+            if kind?.as_deref().map_or("dialog", product_name) == product {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn dialog_by_numbered_name(&self, text: &str) -> Result<Option<DialogId>, StoreError> {
@@ -365,6 +384,10 @@ mod tests {
         assert_eq!(found(&store, "dialog-1"), [CLAUDE], "its name before its product was known");
         assert_eq!(found(&store, "205e"), [CLAUDE]);
         assert_eq!(found(&store, "claude-3"), ["mine"]);
+        touch(&store, "codex-12", Some("codex"));
+        assert_eq!(found(&store, "codex-12"), ["codex-12"], "and codex-1 is not its start");
+        touch(&store, "a-longer-id-than-a-name", Some("--yes"));
+        assert_eq!(name(&store, "a-longer-id-than-a-name"), "dialog-6");
         for none in ["codex-1", "claude-2", "codex", "-2", "codex-02", ""] {
             assert!(found(&store, none).len() != 1, "{none}");
         }

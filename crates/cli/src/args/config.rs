@@ -71,7 +71,7 @@ Examples:
 
 /// Options of `config`.
 #[derive(Debug, Args)]
-#[command(after_help = CONFIG_HELP, args_conflicts_with_subcommands = true)]
+#[command(after_help = CONFIG_HELP)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     pub(crate) command: Option<ConfigCommand>,

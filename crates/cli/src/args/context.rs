@@ -20,7 +20,7 @@ Examples:
 
 /// Options of `context`.
 #[derive(Debug, Args)]
-#[command(after_help = HELP, args_conflicts_with_subcommands = true)]
+#[command(after_help = HELP)]
 pub(crate) struct ContextArgs {
     #[command(subcommand)]
     pub(crate) command: Option<ContextCommand>,

@@ -21,7 +21,7 @@ Examples:
 
 /// Options of `history`.
 #[derive(Debug, Args)]
-#[command(after_help = HELP, args_conflicts_with_subcommands = true)]
+#[command(after_help = HELP)]
 pub(crate) struct HistoryArgs {
     #[command(subcommand)]
     pub(crate) command: Option<HistoryCommand>,

@@ -16,13 +16,15 @@ use crate::output::TextStyle;
 
 pub(super) fn run(context: &CommandContext, options: &ApproveArgs) -> Result<Exit> {
     // Pending work is known only after a scan.
-    let project = match options.dialog {
-        Some(_) => context.open_to_write()?,
-        None => context.open_and_scan_without_warning()?.0,
+    let (project, _) = context.open_and_scan_without_warning()?;
+    let named = options.dialog.as_deref();
+    let Some(dialog) = dialog_to_approve(context, &project, named)? else {
+        return report_nothing_to_approve(context, options, "no dialog has");
     };
-    let Some(dialog) = dialog_to_approve(context, &project, options.dialog.as_deref())? else {
-        return report_nothing_to_approve(context, options);
-    };
+    if named.is_some() && !project.dialogs_to_approve()?.iter().any(|one| one.id == dialog) {
+        let name = escape(project.dialog_name(&dialog)?);
+        return report_nothing_to_approve(context, options, &format!("{name} has no"));
+    }
     let message = options.message.clone();
     let approved = context
         .run_request(&project, request::ApproveDialog { dialog: dialog.clone(), message })?;
@@ -40,14 +42,19 @@ pub(super) fn run(context: &CommandContext, options: &ApproveArgs) -> Result<Exi
 }
 
 /// Reports that there is nothing to approve, which is no error.
-fn report_nothing_to_approve(context: &CommandContext, options: &ApproveArgs) -> Result<Exit> {
+fn report_nothing_to_approve(
+    context: &CommandContext,
+    options: &ApproveArgs,
+    what: &str,
+) -> Result<Exit> {
     if context.json {
         context.out.json(&json!({
             "dialog": null, "commit": null, "session": null, "new_session": null,
             "commits": 0, "changes": 0, "shared": 0, "message": options.message,
         }))?;
     } else {
-        context.out.text("Nothing to approve: no dialog has work that waits for approval.\n")?;
+        let text = format!("Nothing to approve: {what} work that waits for approval.\n");
+        context.out.text(&text)?;
     }
     Ok(Exit::Done)
 }

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use retake_engine::model::{Change, ErrorCode, ProjectPath};
+use retake_engine::shell::quoted;
 use retake_engine::{BlameBody, BlameLine, ChangeFilter, FileBlame, LineOrigin, Project};
 use retake_service::{Masking, documents};
 
@@ -49,7 +50,7 @@ fn untracked_failure(project: &Project, path: &ProjectPath, is_folder: bool) -> 
         let message = format!("{path} is not tracked");
         (message, "see `retake status --ignored` for what is not, and why".to_owned())
     } else {
-        let hint = format!("see its changes with `retake log --file {path}`");
+        let hint = log_hint(path);
         (format!("{path} no longer exists"), hint)
     };
     Ok(ApiError::new(ErrorCode::NotTracked, message, hint))
@@ -67,7 +68,11 @@ fn all_lines(blame: &FileBlame) -> Result<&[BlameLine], ApiError> {
             (ErrorCode::NotCaptured, format!("the content of {path} was not captured"))
         }
     };
-    Err(ApiError::new(code, why, format!("see its changes with `retake log --file {path}`")))
+    Err(ApiError::new(code, why, log_hint(path)))
+}
+
+fn log_hint(path: &ProjectPath) -> String {
+    format!("see its changes with `retake log --file {}`", quoted(&path.to_string()))
 }
 
 fn select_lines<'a>(

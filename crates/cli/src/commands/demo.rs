@@ -16,6 +16,7 @@ use crate::commands::run::exit_by_signal;
 use crate::context::{CommandContext, Exit};
 use crate::escape::escape;
 use crate::outcome::PlanOutcome;
+use crate::output::Output;
 
 pub(super) fn run(context: &CommandContext, options: &DemoArgs) -> Result<Exit> {
     if context.json {
@@ -51,12 +52,17 @@ pub(super) fn run(context: &CommandContext, options: &DemoArgs) -> Result<Exit> 
 
 /// Plays the story at once, for programs.
 fn print_document(context: &CommandContext, options: &DemoArgs) -> Result<Exit> {
+    let pacing = DemoPacing::new(Output::PLAIN, false)?;
     let mut demo = DemoProject::create(DEMO_FILES)?;
     demo_story::play_turn(&mut demo)?;
     let all = ChangeFilter { oldest_first: true, ..ChangeFilter::default() };
     let changes = demo.project().changes(&all)?;
     let undone = PlanOutcome::from(demo.undo()?.0).document(demo.project())?;
     let redone = PlanOutcome::from(demo.redo()?).document(demo.project())?;
+    if let PauseAnswer::Signal(signal) = pacing.pause()? {
+        drop(demo);
+        return Ok(exit_by_signal(signal));
+    }
     let root = demo.project().root().to_string_lossy().into_owned();
     let home = demo.home();
     let kept = options.keep.then(|| demo.into_folder());

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::output::{Output, TextStyle};
@@ -61,7 +61,7 @@ impl DemoPacing {
             _ => Pace::Straight,
         };
         let (sender, answers) = channel();
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
         let to_pause = sender.clone();
         thread::spawn(move || {
             // Fails once the demo is over.

@@ -6,8 +6,9 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{Actor, DialogId, ErrorCode};
+use retake_engine::model::{Actor, ChangeId, DialogId, ErrorCode};
 use retake_engine::{ChangeFilter, Dialog, Project};
+use retake_service::describe::list_names;
 
 use crate::context::{CommandContext, resolve_dialog};
 use crate::escape::escape;
@@ -34,7 +35,7 @@ pub(super) fn dialog_to_approve(
     match project.dialogs_to_approve()?.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(one.id.clone())),
-        several => choose_dialog(context, several).map(Some),
+        several => choose_dialog(context, project, several).map(Some),
     }
 }
 
@@ -54,22 +55,42 @@ pub(super) fn latest_dialog_with_changes(project: &Project) -> Result<DialogId> 
     Ok(project.latest_dialog()?.id)
 }
 
-fn choose_dialog(context: &CommandContext, dialogs: &[Dialog]) -> Result<DialogId> {
-    let mut rows = dialog_table(context, dialogs).render("  ", Output::stderr());
+fn choose_dialog(
+    context: &CommandContext,
+    project: &Project,
+    dialogs: &[Dialog],
+) -> Result<DialogId> {
+    let head = format!("{} dialogs have work that waits for approval", dialogs.len());
+    if context.json || !is_interactive() {
+        let names: Vec<_> = dialogs.iter().map(|dialog| dialog.name.clone()).collect();
+        let message = format!("{head}: {}", list_names(&names, MAX_LISTED_DIALOGS));
+        let way_out = "name one with --dialog; `retake dialogs` lists all";
+        return Err(ApiError::new(ErrorCode::NeedsDialog, message, way_out).into());
+    }
+    let mut text = format!("{head}:\n");
+    text.push_str(&dialog_table(context, dialogs).render("  ", Output::stderr()));
     if let Some(more) = dialogs.len().checked_sub(MAX_LISTED_DIALOGS + 1) {
-        let _ = writeln!(rows, "  and {} more", more + 1);
+        let _ = writeln!(text, "  and {} more", more + 1);
     }
-    let head = format!("{} dialogs have work that waits for approval:\n{rows}", dialogs.len());
-    let way_out = "name one with --dialog ID; `retake dialogs` lists all";
-    if !is_interactive() {
-        return Err(ApiError::new(ErrorCode::NeedsDialog, head.trim_end(), way_out).into());
-    }
+    let newest = newest_change(project)?;
+    print_to_person(&text);
     let most = dialogs.len().min(MAX_LISTED_DIALOGS);
-    print_to_person(&head);
-    match ask_number("Which one?", most)? {
-        Some(number) => Ok(dialogs[number - 1].id.clone()),
-        None => Err(declined_failure("nothing was changed").into()),
+    let Some(number) = ask_number("Which one?", most)? else {
+        return Err(declined_failure("nothing was changed").into());
+    };
+    if newest_change(project)? != newest {
+        let message =
+            "agents went on meanwhile, so this is no longer what was shown; nothing was changed";
+        return Err(ApiError::new(ErrorCode::PlanChanged, message, "run the command again").into());
     }
+    Ok(dialogs[number - 1].id.clone())
+}
+
+/// The newest change of an agent.
+fn newest_change(project: &Project) -> Result<Option<ChangeId>> {
+    let newest =
+        ChangeFilter { actors: vec![Actor::Agent], limit: Some(1), ..ChangeFilter::default() };
+    Ok(project.changes(&newest)?.first().map(|change| change.id))
 }
 
 fn dialog_table(context: &CommandContext, dialogs: &[Dialog]) -> TextTable {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use retake_engine::ProjectStatus;
+use retake_service::describe::list_names;
 
 use crate::args::StatusArgs;
 use crate::commands::is_not_a_project;
@@ -11,6 +12,9 @@ use crate::context::{CommandContext, Exit};
 use crate::escape::escape;
 use crate::layout::{TableCell, TextTable};
 use crate::output::TextStyle;
+
+/// Maximum dialogs named.
+const MAX_LISTED_DIALOGS: usize = 5;
 
 pub(super) fn run(context: &CommandContext) -> Result<Exit> {
     if context.json {
@@ -43,7 +47,11 @@ fn print_project(context: &CommandContext) -> Result<Exit> {
 fn describe_waiting(context: &CommandContext, status: &ProjectStatus) -> String {
     let dialogs = status.dialogs.iter().filter_map(|status| status.dialog.as_ref());
     let names: Vec<_> = dialogs.map(|dialog| escape(&dialog.name)).collect();
-    let by = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+    let by = if names.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", list_names(&names, MAX_LISTED_DIALOGS))
+    };
     let head = context.out.paint(&waiting_headline(status), TextStyle::Bold);
     format!("{head}{by}.\n\n{}", next_steps(context))
 }

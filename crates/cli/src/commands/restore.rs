@@ -12,8 +12,8 @@ use retake_service::request::PlanRestore;
 use crate::args::RestoreArgs;
 use crate::checkpoint_id::short_checkpoint_id;
 use crate::commands::restore_into;
-use crate::commands::scope::check_message;
-use crate::context::{CommandContext, Exit, dialog_or_latest, resolve_dialog};
+use crate::commands::scope::{check_message, only_dialog_with_message};
+use crate::context::{CommandContext, Exit, resolve_dialog};
 use crate::describe::first_words;
 use crate::failure::ApiError;
 use crate::outcome::{PlanOutcome, apply_plan, describe_consequences, render_summary};
@@ -58,7 +58,10 @@ fn resolve_target(project: &Project, options: &RestoreArgs) -> Result<RestoreTar
         let checkpoint = project.find_checkpoint(&digits.to_string_lossy())?;
         return Ok(RestoreTarget { checkpoint, title: None });
     };
-    let dialog = dialog_or_latest(project, options.dialog.as_deref())?;
+    let dialog = match options.dialog.as_deref() {
+        Some(named) => resolve_dialog(project, named)?,
+        None => only_dialog_with_message(project, number)?,
+    };
     check_message(project, &dialog, number)?;
     let message = project.message_of_turn(&dialog, number)?;
     let id = message.as_ref().and_then(|message| message.checkpoint.clone());

@@ -89,7 +89,7 @@ pub(super) fn rollback_selection(
 }
 
 /// The one dialog that has a message of this number; where several have one, none is meant.
-fn only_dialog_with_message(project: &Project, number: u64) -> Result<DialogId> {
+pub(super) fn only_dialog_with_message(project: &Project, number: u64) -> Result<DialogId> {
     let dialogs = project.dialogs()?.into_iter().map(|(dialog, _)| dialog);
     let with_message: Vec<_> = dialogs.filter(|dialog| dialog.turns >= number).collect();
     match with_message.as_slice() {

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{Actor, ChangeId, OperationKind, ProjectPath};
-use retake_engine::{CascadePolicy, ChangeFilter, PlanReason, PlannedFile, Project, Selection};
+use retake_engine::model::{Actor, Change, ChangeId, OperationKind, ProjectPath};
+use retake_engine::{
+    CascadePolicy, ChangeFilter, Plan, PlanReason, PlannedFile, Project, Selection,
+};
 use retake_service::documents;
 use retake_service::request::{ChangeScope, PlanUndo};
 
@@ -17,7 +19,7 @@ use crate::checkpoint_id::short_checkpoint_id;
 use crate::commands::rollback::roll_back;
 use crate::commands::scope::exit_with_usage;
 use crate::context::{CommandContext, Exit};
-use crate::describe::{dialog_names, display_path, first_words, plural};
+use crate::describe::{dialog_names, display_path, first_words, format_count, plural};
 use crate::escape::escape;
 use crate::layout::{Column, TableCell, TextTable, render_paragraph};
 use crate::outcome::{
@@ -28,6 +30,8 @@ use crate::output::{Output, TextStyle};
 
 /// Maximum files listed; more are only counted.
 const MAX_LISTED_FILES: usize = 3;
+/// Maximum changes named that several dialogs can have made.
+const MAX_LISTED_SHARED: usize = 10;
 /// Maximum gaps listed.
 const MAX_LISTED_GAPS: usize = 10;
 
@@ -60,6 +64,7 @@ pub(super) fn run(context: &CommandContext, options: &UndoArgs) -> Result<Exit> 
         };
         exit = done;
         if exit != Exit::Done {
+            report_stop(context, number + 1, steps)?;
             break;
         }
     }
@@ -110,6 +115,14 @@ fn report_nothing_more(context: &CommandContext) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Reports that a step which was not done whole is the last one.
+fn report_stop(context: &CommandContext, done: u32, steps: u32) -> Result<()> {
+    if done < steps && !context.json {
+        context.out.text(&format!("Stopped after step {done} of {steps}.\n"))?;
+    }
+    Ok(())
+}
+
 /// None if there is nothing to undo.
 fn undo_step(
     context: &CommandContext,
@@ -146,16 +159,19 @@ fn report_nothing_to_undo(
         return Ok(exit);
     }
     let mut text = describe_passed(context.out, &considered.taken_back_by_git);
-    text.push_str(if text.is_empty() && considered.left.is_empty() {
-        "There is nothing to undo; no file was changed.\n"
-    } else {
-        "There is nothing else to undo; no file was changed.\n"
-    });
+    text.push_str(
+        if text.is_empty() && considered.left.is_empty() && considered.shared.is_empty() {
+            "There is nothing to undo; no file was changed.\n"
+        } else {
+            "There is nothing else to undo; no file was changed.\n"
+        },
+    );
     if !considered.left.is_empty() {
         let left: Vec<_> = considered.left.iter().map(escape).collect();
         let _ = writeln!(text, "Left by an earlier undo: {}.", left.join(", "));
         text.push_str("→ --cascade, --markers or --across-git try it again in another way\n");
     }
+    text.push_str(&describe_shared(context.out, &considered.shared));
     if !considered.calls.is_empty() {
         text.push_str("\nThese calls ran, and no change on record is theirs:\n");
         let names = dialog_names(project)?;
@@ -182,6 +198,25 @@ fn report_nothing_to_undo(
     }
     context.out.text(&text)?;
     Ok(exit)
+}
+
+/// Describes changes that no undo takes back, since several dialogs can have made them.
+fn describe_shared(out: Output, changes: &[Change]) -> String {
+    if changes.is_empty() {
+        return String::new();
+    }
+    let ids: Vec<_> = changes.iter().map(|change| change.id.to_string()).collect();
+    let (count, them) = match changes.len() {
+        1 => ("1 change is".to_owned(), "it"),
+        many => (format!("{} changes are", format_count(many as u64)), "them"),
+    };
+    let what = format!("{count} of no turn, since several dialogs can have made {them}.");
+    let way_out = match ids.len() {
+        1..=MAX_LISTED_SHARED => format!("→ retake reject {} takes {them} back", ids.join(" ")),
+        _ => format!("→ retake log --confidence shared --files lists {them}"),
+    };
+    render_paragraph(&what, "", TextStyle::Plain, out)
+        + &render_paragraph(&way_out, "", TextStyle::Mark, out)
 }
 
 /// Reports that there is nothing to undo or redo, which is no error.
@@ -234,7 +269,8 @@ pub(super) fn describe_outcome(
         let mut text = describe_passed(out, &outcome.plan.passed);
         text += &plan_table(project, &outcome.plan, true)?.render("  ", out);
         let _ = writeln!(text, "Nothing was changed; {what} could not be {undone}.");
-        if outcome.plan.kind == OperationKind::Undo {
+        let moved_on = |file: &PlannedFile| file.reason == PlanReason::MovedOn;
+        if outcome.plan.kind == OperationKind::Undo && !outcome.plan.left().any(moved_on) {
             text.push_str("`retake undo` goes on with the step before it.\n");
         }
         return Ok(text);
@@ -242,6 +278,9 @@ pub(super) fn describe_outcome(
     let mut text = describe_passed(out, &outcome.plan.passed);
     let mut paragraphs = vec![format!("{did} {what}: {}", describe_counts(outcome))];
     paragraphs.extend(describe_kept_edits(project, outcome)?);
+    if outcome.plan.kind == OperationKind::Undo && takes_approved(project, &outcome.plan)? {
+        paragraphs.push("You had approved work that is in it.".to_owned());
+    }
     for line in paragraphs {
         text.push_str(&render_paragraph(&line, "", TextStyle::Plain, out));
     }
@@ -253,16 +292,16 @@ pub(super) fn describe_outcome(
     }
     text.push_str(&describe_rewind(project, &outcome.plan)?);
     text.push_str(&describe_not_covered(&outcome.plan));
-    let safety = out.paint(&short_checkpoint_id(project, &operation.safety)?, TextStyle::Mark);
+    let safety = short_checkpoint_id(project, &operation.safety)?;
     let both = if outcome.plan.rewind.as_ref().is_some_and(|rewind| rewind.done.is_some()) {
         " --both"
     } else {
         ""
     };
-    let _ = writeln!(
-        text,
-        "{back} with `{command}{both}`; everything as it was before: checkpoint {safety}"
-    );
+    let way_back =
+        format!("{back} with `{command}{both}`; everything as it was before: checkpoint {safety}");
+    let way_back = render_paragraph(&way_back, "", TextStyle::Plain, out);
+    text.push_str(&way_back.replace(&safety, &out.paint(&safety, TextStyle::Mark)));
     Ok(text)
 }
 
@@ -276,6 +315,16 @@ fn describe_counts(outcome: &PlanOutcome) -> String {
         count => format!("{} changed back", plural(count, "file", "files")),
     };
     if left == 0 { written } else { format!("{written}, {left} left") }
+}
+
+/// Returns true if the plan takes back changes that were approved.
+fn takes_approved(project: &Project, plan: &Plan) -> Result<bool> {
+    for id in plan.writes().flat_map(|file| &file.changes) {
+        if project.change(*id)?.is_some_and(|change| change.approved.is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Lists later edits that stay in the files, and files with conflict markers.

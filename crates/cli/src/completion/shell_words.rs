@@ -59,13 +59,28 @@ pub(super) fn unquote(word: &str) -> String {
     out
 }
 
-/// Writes a word so that bash reads it as just this word. A backslash before each special character
-/// also holds within double quotes, and closes no single ones but its own.
+/// Writes a word so that bash reads it as just this word.
 pub(super) fn quote_word(word: &str) -> String {
     let mut out = String::with_capacity(word.len());
-    for (at, char) in word.chars().enumerate() {
-        let is_inner_tilde = char == '~' && at > 0;
-        if !char.is_alphanumeric() && !"_-./,+=:@%^".contains(char) && !is_inner_tilde {
+    for char in word.chars() {
+        // Bash expands a `~` at the start, and behind `=` and `:`.
+        let is_plain_tilde = char == '~' && !out.is_empty() && !out.ends_with(['=', ':']);
+        if !char.is_alphanumeric() && !"_-./,+=:@%^".contains(char) && !is_plain_tilde {
+            out.push('\\');
+        }
+        out.push(char);
+    }
+    out
+}
+
+/// The same for a word behind a quote that is open.
+pub(super) fn quote_within(word: &str, quote: char) -> String {
+    if quote == '\'' {
+        return word.replace('\'', "'\\''");
+    }
+    let mut out = String::with_capacity(word.len());
+    for char in word.chars() {
+        if "$`\"\\".contains(char) {
             out.push('\\');
         }
         out.push(char);
@@ -118,9 +133,13 @@ mod tests {
             assert_eq!(unquote(raw), word, "{raw}");
         }
         assert_eq!(quote_word("src/main.rs"), "src/main.rs");
+        assert_eq!(quote_word("x=~root a~b"), "x=\\~root\\ a~b");
         assert_eq!(quote_word("~a b$(x)`y`'\"\\é"), "\\~a\\ b\\$\\(x\\)\\`y\\`\\'\\\"\\\\é");
         for word in ["a b", "$(touch x)", "`x`", "a'b\"c", "*?[", "~", "a;b|c&d<e>f!#{}"] {
             assert_eq!(unquote(&quote_word(word)), word);
+            for quote in ['"', '\''] {
+                assert_eq!(unquote(&format!("{quote}{}{quote}", quote_within(word, quote))), word);
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::output::DEFAULT_WIDTH;
 
-use super::shell_words::{join_words, quote_word, unquote};
+use super::shell_words::{join_words, quote_within, quote_word, unquote};
 use super::{OfferedWord, REQUEST_VARIABLE};
 
 /// Descriptions of bash leave this many columns free, so that readline does not wrap them.
@@ -70,9 +70,10 @@ impl CompletionShell {
                 let line = join_words(&texts);
                 (texts, kept_prefix) = (line.words, line.kept_prefix);
             }
-            // Fish removes the quotes of the other words itself, zsh's script those of all.
+            (Self::Zsh, _) => texts = texts.iter().map(|text| unquote(text)).collect(),
+            // Fish removes the quotes of the other words itself.
             (Self::Fish, Some(last)) => *last = unquote(last),
-            (Self::Zsh | Self::Fish, _) => {}
+            (Self::Fish, None) => {}
         }
         CompletionLine { words: texts.into_iter().map(OsString::from).collect(), kept_prefix }
     }
@@ -109,8 +110,11 @@ pub(crate) fn startup_line(shell: CompletionShell) -> (&'static str, &'static st
 /// after the other (`menu-complete` and `insert-completions`).
 fn render_for_bash(offered: &[OfferedWord], kept_prefix: &str) -> String {
     let is_inserted = matches!(std::env::var("RETAKE_COMPLETE_TYPE").as_deref(), Ok("37" | "42"));
+    let typed = std::env::var("RETAKE_COMPLETE_QUOTE").unwrap_or_default();
+    let quote = typed.chars().next().filter(|sign| matches!(sign, '"' | '\''));
     let rest = |word: &OfferedWord| {
-        quote_word(word.value.strip_prefix(kept_prefix).unwrap_or(&word.value))
+        let rest = word.value.strip_prefix(kept_prefix).unwrap_or(&word.value);
+        quote.map_or_else(|| quote_word(rest), |quote| quote_within(rest, quote))
     };
     let values: Vec<_> = offered.iter().map(rest).collect();
     let column = values.iter().map(|value| value.width()).max().unwrap_or_default();
@@ -162,7 +166,7 @@ const BASH_SCRIPT: &str = r#"_retake_complete() {
     COMPREPLY=()
     while IFS= read -r line; do
         COMPREPLY+=("$line")
-    done < <(VARIABLE=bash VARIABLE_TYPE="${COMP_TYPE-}" COLUMNS="${COLUMNS-}" PROGRAM -- "${words[@]}" "$2" 2>/dev/null)
+    done < <(VARIABLE=bash VARIABLE_TYPE="${COMP_TYPE-}" VARIABLE_QUOTE="${COMP_WORDS[COMP_CWORD]:0:1}" COLUMNS="${COLUMNS-}" PROGRAM -- "${words[@]}" "$2" 2>/dev/null)
     if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]]; then
         compopt -o nospace 2>/dev/null
     fi
@@ -174,7 +178,7 @@ const ZSH_SCRIPT: &str = r#"#compdef retake
 _retake() {
     local -a lines dirs others
     local line
-    lines=("${(@f)$(VARIABLE=zsh PROGRAM -- "${(@Q)words[1,CURRENT]}" 2>/dev/null)}")
+    lines=("${(@f)$(VARIABLE=zsh PROGRAM -- "${(@)words[1,CURRENT]}" 2>/dev/null)}")
     for line in $lines; do
         if [[ $line == */ ]]; then
             dirs+=("$line")

@@ -13,7 +13,7 @@ use clap_complete::engine::{
 use retake_agents::AgentKind;
 use retake_agents::history::HistoryFormat;
 use retake_agents::setup::has_own_setup;
-use retake_engine::model::{Actor, ChangeStatus, Confidence, ContextSource};
+use retake_engine::model::{Actor, ChangeId, ChangeStatus, Confidence, ContextSource};
 use retake_service::settings::setting_keys;
 
 use super::candidates::{RecordPlace, RecordedValue};
@@ -66,7 +66,12 @@ fn add_source(argument: Arg, source: ValueSource, place: &Arc<RecordPlace>) -> A
                 let mut found = place.candidates(value);
                 let start = current.as_encoded_bytes();
                 found.retain(|one| one.get_value().as_encoded_bytes().starts_with(start));
-                found.extend(PathCompleter::any().complete(current));
+                // A file whose name looks like a change is meant as `./c7` only.
+                let means_change = |path: &CompletionCandidate| {
+                    path.get_value().to_str().is_some_and(|name| name.parse::<ChangeId>().is_ok())
+                };
+                let paths = PathCompleter::any().complete(current).into_iter();
+                found.extend(paths.filter(|path| !means_change(path)));
                 found
             }))
         }

@@ -10,5 +10,5 @@ mod shorten;
 mod table;
 
 pub(crate) use column::Column;
-pub(crate) use shorten::{render_paragraph, shorten_title, wrap_words};
+pub(crate) use shorten::{render_paragraph, shorten_title, wrap_message, wrap_words};
 pub(crate) use table::{TableCell, TextTable};

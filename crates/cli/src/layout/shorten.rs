@@ -109,6 +109,41 @@ pub(crate) fn wrap_words(text: &str, max: usize) -> Vec<String> {
     lines
 }
 
+/// A message for people, broken between words where a line would be wider than `max`; nothing of it is
+/// cut or shortened. The first line begins after a label of `label_width` columns, and lines keep their
+/// indent.
+pub(crate) fn wrap_message(text: &str, label_width: usize, max: usize) -> String {
+    let mut wrapped = String::new();
+    let mut column = label_width;
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            wrapped.push('\n');
+            column = 0;
+        }
+        let body = line.trim_start_matches(' ');
+        let indent = &line[..line.len() - body.len()];
+        wrapped.push_str(indent);
+        column += indent.len();
+        let mut is_first = true;
+        for word in body.split(' ') {
+            let width = word.width();
+            if is_first {
+                is_first = false;
+            } else if column + 1 + width > max {
+                wrapped.push('\n');
+                wrapped.push_str(indent);
+                column = indent.len();
+            } else {
+                wrapped.push(' ');
+                column += 1;
+            }
+            wrapped.push_str(word);
+            column += width;
+        }
+    }
+    wrapped
+}
+
 /// A paragraph for people: lines that fit the terminal, each after `indent`.
 pub(crate) fn render_paragraph(text: &str, indent: &str, style: TextStyle, out: Output) -> String {
     let room = out.width.map_or(usize::MAX, |width| width.saturating_sub(indent.width()));
@@ -207,6 +242,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn messages_are_broken_between_words_and_stay_whole() {
+        assert_eq!(wrap_message("one two three", 7, 15), "one two\nthree");
+        assert_eq!(wrap_message("a:\n  b c d\ne", 0, 5), "a:\n  b c\n  d\ne");
+        assert_eq!(wrap_message("see /a/very/long/path", 0, 8), "see\n/a/very/long/path");
     }
 
     #[test]

@@ -42,10 +42,13 @@ pub(super) fn render_places(
     for file in files {
         let Some(planned) = marked.writes().find(|other| other.path == file.path) else { continue };
         let DiffBody::Lines(lines) = project.planned_diff(planned)?.body else { continue };
-        let places = places_in_diff(&lines);
-        let places = match &file.reason {
-            PlanReason::Conflict(count, known) if *count != places.len() => places_by_lines(known),
-            _ => places,
+        let PlanReason::Conflict(_, known) = &file.reason else { continue };
+        let now = project.content(&file.now)?.unwrap_or_default();
+        let marked = marked_places(&lines);
+        let places = if are_plausible(&marked, known, &lines_of(&now)) {
+            marked.into_iter().map(ConflictPlace::from).collect()
+        } else {
+            places_by_lines(known)
         };
         found.extend(places.into_iter().map(|place| (*file, place)));
     }
@@ -54,7 +57,7 @@ pub(super) fn render_places(
     let mut text = String::new();
     for (file, place) in found.iter().take(MAX_SHOWN_PLACES) {
         let bytes = project.content(&file.now)?.unwrap_or_default();
-        let lines: Vec<_> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+        let lines = lines_of(&bytes);
         text.push_str(&view.head(&display_path(&file.path), place));
         text.push_str(&view.body(&lines, place));
     }
@@ -73,44 +76,85 @@ fn places_by_lines(lines: &[ConflictLines]) -> Vec<ConflictPlace> {
     lines.iter().map(place).collect()
 }
 
-/// Finds the marked places in the diff from a file to the same file with conflict markers.
-fn places_in_diff(lines: &[DiffLine]) -> Vec<ConflictPlace> {
+/// A place between markers in the diff from a file to the same file with conflict markers.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct MarkedPlace {
+    /// Its first line in the file, counted from 0.
+    start: usize,
+    now: Vec<Vec<u8>>,
+    then: Vec<Vec<u8>>,
+    /// Number of its markers between the versions, which are two.
+    dividers: usize,
+}
+
+impl From<MarkedPlace> for ConflictPlace {
+    fn from(place: MarkedPlace) -> Self {
+        let MarkedPlace { start, now, then, .. } = place;
+        Self { now: start..start + now.len(), then: Some(then) }
+    }
+}
+
+/// Returns whether the marked places are those that the merge names: lines of the file that look like
+/// markers, and lines that the diff finds elsewhere, lead to others.
+fn are_plausible(marked: &[MarkedPlace], known: &[ConflictLines], file: &[&[u8]]) -> bool {
+    let is_it = |(place, known): (&MarkedPlace, &ConflictLines)| {
+        let end = place.start + place.now.len();
+        let first = (known.first as usize).saturating_sub(1);
+        place.dividers == 2
+            && first <= place.start
+            && end <= first + known.count as usize
+            && file.get(place.start..end).is_some_and(|lines| lines.iter().eq(&place.now))
+    };
+    marked.len() == known.len() && marked.iter().zip(known).all(is_it)
+}
+
+fn marked_places(lines: &[DiffLine]) -> Vec<MarkedPlace> {
     let mut places = Vec::new();
-    let mut open: Option<(MarkedSection, ConflictPlace)> = None;
+    let mut open: Option<(MarkedSection, MarkedPlace)> = None;
+    // The next line of the file as it is now.
     let mut at = 0;
     for line in lines {
         if let DiffLine::Header(header) = line {
             at = header.old.start as usize;
         }
-        if let DiffLine::Added(text) = line
-            && let Some(section) = MarkedSection::after_marker(text)
-        {
+        if let DiffLine::Added(text) | DiffLine::Context(text) = line {
+            let section = MarkedSection::after_marker(text);
             open = match (section, open.take()) {
-                (MarkedSection::Now, _) => {
-                    Some((section, ConflictPlace { now: at..at, then: Some(Vec::new()) }))
+                (Some(MarkedSection::Now), _) => {
+                    Some((MarkedSection::Now, MarkedPlace { start: at, ..MarkedPlace::default() }))
                 }
-                (MarkedSection::End, Some((_, place))) => {
+                (Some(MarkedSection::End), Some((_, place))) => {
                     places.push(place);
                     None
                 }
-                (section, open) => open.map(|(_, place)| (section, place)),
+                (Some(section), Some((_, mut place))) => {
+                    place.dividers += 1;
+                    Some((section, place))
+                }
+                (None, Some((section, mut place))) => {
+                    match section {
+                        MarkedSection::Now => place.now.push(text.clone()),
+                        MarkedSection::Then => place.then.push(text.clone()),
+                        MarkedSection::Base | MarkedSection::End => {}
+                    }
+                    Some((section, place))
+                }
+                (Some(_) | None, None) => None,
             };
-            continue;
-        }
-        if let (DiffLine::Context(text) | DiffLine::Added(text), Some((section, place))) =
-            (line, &mut open)
-        {
-            match section {
-                MarkedSection::Now => place.now.end += 1,
-                MarkedSection::Then => place.then.get_or_insert_default().push(text.clone()),
-                MarkedSection::Base | MarkedSection::End => {}
-            }
         }
         if matches!(line, DiffLine::Context(_) | DiffLine::Removed(_)) {
             at += 1;
         }
     }
     places
+}
+
+/// The lines of a file without their ends, as diffs have them.
+fn lines_of(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes
+        .split_inclusive(|&byte| byte == b'\n')
+        .map(|line| line.strip_suffix(b"\n").unwrap_or(line))
+        .collect()
 }
 
 /// Part of a marked conflict.
@@ -202,23 +246,57 @@ mod tests {
         DiffLine::Added(text.as_bytes().to_vec())
     }
 
+    fn context(text: &str) -> DiffLine {
+        DiffLine::Context(text.as_bytes().to_vec())
+    }
+
+    const LINES: [ConflictLines; 1] = [ConflictLines { first: 2, count: 1 }];
+
     #[test]
-    fn places_are_found_by_the_markers_that_the_diff_adds() {
-        let context = |text: &str| DiffLine::Context(text.as_bytes().to_vec());
+    fn places_are_found_by_their_markers() {
         let lines = [
-            context("1\n"),
-            // A marker that is in the file already.
-            context("<<<<<<< now\n"),
-            added("<<<<<<< now\n"),
-            context("mine\n"),
-            added("||||||| taken back\n"),
-            added("two\n"),
-            added("=======\n"),
-            added("2\n"),
-            added(">>>>>>> before\n"),
-            context("3\n"),
+            context("1"),
+            added("<<<<<<< now"),
+            context("mine"),
+            added("||||||| taken back"),
+            added("two"),
+            added("======="),
+            added("2"),
+            added(">>>>>>> before"),
+            context("3"),
         ];
-        let place = ConflictPlace { now: 2..3, then: Some(vec![b"2\n".to_vec()]) };
-        assert_eq!(places_in_diff(&lines), [place]);
+        let places = marked_places(&lines);
+        assert!(are_plausible(&places, &LINES, &lines_of(b"1\nmine\n3\n")));
+        let places: Vec<_> = places.into_iter().map(ConflictPlace::from).collect();
+        assert_eq!(places, [ConflictPlace { now: 1..2, then: Some(vec![b"2".to_vec()]) }]);
+    }
+
+    #[test]
+    fn lines_that_look_like_markers_and_other_lines_are_noticed() {
+        let heading = [
+            context("1"),
+            added("<<<<<<< now"),
+            context("mine"),
+            added("||||||| taken back"),
+            added("Title"),
+            added("======="),
+            added("======="),
+            added("2"),
+            added(">>>>>>> before"),
+        ];
+        assert!(!are_plausible(&marked_places(&heading), &LINES, &lines_of(b"1\nmine\n")));
+        // The diff adds the line without its end anew.
+        let unfinished = [
+            context("1"),
+            DiffLine::Removed(b"mine".to_vec()),
+            added("<<<<<<< now"),
+            added("mine"),
+            added("||||||| taken back"),
+            added("======="),
+            added("2"),
+            added(">>>>>>> before"),
+        ];
+        assert!(!are_plausible(&marked_places(&unfinished), &LINES, &lines_of(b"1\nmine")));
+        assert_eq!(places_by_lines(&LINES), [ConflictPlace { now: 1..2, then: None }]);
     }
 }

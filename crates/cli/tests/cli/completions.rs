@@ -288,6 +288,17 @@ fn hostile_names_are_one_word_in_bash() {
         assert!(read.contains(&format!("1|{name}").as_str()), "{name}: {read:?}");
     }
     assert_harmless(&world, &inserted, "insert");
+    // The same behind a quote that was typed.
+    for quote in ["\"", "'"] {
+        let inserted = in_bash(&world, &["blame", quote], "37");
+        let script = r#"while IFS= read -r word; do eval "set -- $quote$word$quote"; printf '%s|%s\n' "$#" "$1"; done <<< "$inserted""#;
+        let words = inserted.join("\n");
+        let read = in_shell(&world, "bash", script, &[("inserted", &words), ("quote", quote)]);
+        for name in HOSTILE {
+            assert!(read.lines().any(|line| line == format!("1|{name}")), "{name}: {read}");
+        }
+        assert_harmless(&world, &inserted, "insert within quotes");
+    }
     for words in [
         &["blame", ""][..],
         &["session", "--dialog", ""],

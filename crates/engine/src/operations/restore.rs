@@ -33,7 +33,7 @@ impl Project {
             let dialog = options.dialog.as_ref().or(checkpoint.dialog.as_ref());
             plan.dialog = dialog.cloned();
             go_to(project.store(), &mut plan, checkpoint.seq, dialog, options)?;
-            plan.undone_turns = project.turns_in_effect_of(&plan)?;
+            project.find_undone_turns(&mut plan)?;
             if plan.writes().next().is_some() {
                 let dialog = dialog.map(|dialog| dialog.0.clone());
                 plan.follow_up = FollowUp::Restored { to: checkpoint.id, dialog };
@@ -47,16 +47,38 @@ impl Project {
         })
     }
 
-    /// The turns of which something is in effect that the plan takes out of the files.
-    fn turns_in_effect_of(&self, plan: &Plan) -> Result<UndoneTurns, StoreError> {
+    /// Finds the turns of which the plan takes out of the files what is in effect, all or a part of it.
+    fn find_undone_turns(&self, plan: &mut Plan) -> Result<(), StoreError> {
+        let taken: BTreeSet<_> = plan.writes().flat_map(|file| file.changes.clone()).collect();
         let mut turns = UndoneTurns::new();
-        for id in plan.writes().flat_map(|file| &file.changes) {
+        for id in &taken {
             let change = self.store().change(*id)?.filter(Change::is_effective);
             if let Some((dialog, turn)) = change.and_then(|change| change.dialog.zip(change.turn)) {
                 turns.entry(dialog).or_default().insert(turn);
             }
         }
-        Ok(turns)
+        for (dialog, numbers) in turns {
+            for turn in numbers {
+                let filter = ChangeFilter {
+                    dialogs: vec![dialog.clone()],
+                    turn: Some(turn),
+                    ..ChangeFilter::default()
+                };
+                let changes = self.store().changes(&filter)?;
+                let stays = |change: &Change| {
+                    // Others can be those of several dialogs.
+                    let is_its = change.dialog.as_ref() == Some(&dialog);
+                    is_its && change.is_effective() && !taken.contains(&change.id)
+                };
+                let part = if changes.iter().any(stays) {
+                    &mut plan.partly_undone_turns
+                } else {
+                    &mut plan.undone_turns
+                };
+                part.entry(dialog.clone()).or_default().insert(turn);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the paths at and beneath which nothing is tracked now, and nothing was at `seq`:

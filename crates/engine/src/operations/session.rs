@@ -108,21 +108,23 @@ impl Project {
         for change in &gone {
             batch.clear_approval(change.id, at)?;
         }
-        let mut still_shared = 0;
+        let (mut still_shared, mut shared_approved) = (0, 0);
         for change in &shared {
             let dialogs: BTreeSet<_> = change.candidates.iter().map(|by| &by.dialog).collect();
             if batch.approve_shared(change.id, dialog)? < dialogs.len() as u64 {
                 still_shared += 1;
             } else {
                 batch.set_approved(change.id, session.number, at)?;
+                shared_approved += 1;
             }
         }
+        let approved = unapproved.len() + gone.len() + shared_approved;
         batch.close_session(&session, Some(&commit), message, at)?;
         let number = batch.open_session(dialog, &commit, at)?;
         let new_session = format!("session_{number}");
         let body = json!({
             "session": session.name(), "commit": commit, "new_session": new_session,
-            "changes": unapproved.len() + gone.len(),
+            "changes": approved,
         });
         record_entry(&batch, stamp, JournalKind::Approved, Some(dialog), body)?;
         batch.commit()?;
@@ -131,7 +133,7 @@ impl Project {
         Ok(Approval {
             commit,
             checkpoints: checkpoints.into_iter().filter(in_it).count() as u64,
-            changes: (unapproved.len() + gone.len()) as u64,
+            changes: approved as u64,
             shared: still_shared,
             session,
             new_session,

@@ -5,7 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::{Change, ChangeStatus, Gap, Millis, Operation, OperationId, OperationKind};
+use retake_model::{
+    Actor, Change, ChangeStatus, Confidence, Gap, Millis, Operation, OperationId, OperationKind,
+};
 use retake_store::{CallWithoutChanges, ChangeFilter, StatusMark, StoreError};
 
 use crate::apply::{AppliedPlan, OperationControl};
@@ -28,12 +30,14 @@ pub struct NothingToUndo {
     pub taken_back_by_git: Vec<String>,
     /// The newest turns that an undo left, and that are passed over since.
     pub left: Vec<String>,
+    /// Unreviewed changes that agents of several dialogs can have made, so that they are of no turn.
+    pub shared: Vec<Change>,
 }
 
 impl NothingToUndo {
-    /// Returns whether there are neither gaps nor turns that an undo left.
+    /// Returns whether there are no gaps, turns that an undo left, or shared changes.
     pub fn is_whole(&self) -> bool {
-        self.gaps.is_empty() && self.left.is_empty()
+        self.gaps.is_empty() && self.left.is_empty() && self.shared.is_empty()
     }
 }
 
@@ -77,7 +81,23 @@ impl Project {
         let name = |(dialog, turn)| self.describe_turn(&dialog, turn);
         let left = self.left_turns(MAX_LEFT_TURNS)?.into_iter().map(name);
         let left = left.collect::<Result<_, _>>()?;
-        Ok(NothingToUndo { calls, gaps, taken_back_by_git, left })
+        let shared = self.unreviewed_shared_changes()?;
+        Ok(NothingToUndo { calls, gaps, taken_back_by_git, left, shared })
+    }
+
+    fn unreviewed_shared_changes(&self) -> Result<Vec<Change>, StoreError> {
+        let filter = ChangeFilter {
+            actors: vec![Actor::Agent],
+            confidences: vec![Confidence::Shared],
+            statuses: vec![ChangeStatus::Pending],
+            oldest_first: true,
+            ..ChangeFilter::default()
+        };
+        let mut changes = self.store().changes(&filter)?;
+        changes.retain(|change| change.dialog.is_none() && change.is_effective());
+        let by_git = self.taken_back_by_git(&changes)?;
+        changes.retain(|change| !by_git.contains(&change.id));
+        Ok(changes)
     }
 
     /// Plans to bring back what the newest undo took back.

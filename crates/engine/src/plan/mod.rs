@@ -46,6 +46,9 @@ pub struct Plan {
     /// The turns whose work a restore undoes, by dialog.
     #[serde(default)]
     pub undone_turns: BTreeMap<DialogId, BTreeSet<u64>>,
+    /// Those of which it undoes a part only.
+    #[serde(default)]
+    pub partly_undone_turns: BTreeMap<DialogId, BTreeSet<u64>>,
     /// Time of the full scan that it is based on.
     pub(crate) made_at: Millis,
     /// Each file that is concerned, with the action and the reason.
@@ -204,6 +207,7 @@ impl Plan {
             dialog: None,
             since: None,
             undone_turns: BTreeMap::new(),
+            partly_undone_turns: BTreeMap::new(),
             made_at: 0,
             files: Vec::new(),
             crosses: Vec::new(),

@@ -329,11 +329,20 @@ impl Settings {
     fn read(folder: &Path) -> Result<Option<Self>, SettingsError> {
         let path = folder.join(SETTINGS_FILE_NAME);
         let error = |why: String| SettingsError { path: path.clone(), why };
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text).map(Some).map_err(error),
-            Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        match read_settings_text(&path) {
+            Ok(text) => text.map(|text| Self::parse(&text)).transpose().map_err(error),
             Err(why) => Err(error(why.to_string())),
         }
+    }
+}
+
+/// Reads a settings file; `None` if there is none. A pipe is not read: it would block.
+pub fn read_settings_text(path: &Path) -> std::io::Result<Option<String>> {
+    match path.metadata() {
+        Ok(data) if !data.is_file() => Err(std::io::Error::other("it is not a regular file")),
+        Ok(_) => std::fs::read_to_string(path).map(Some),
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(why) => Err(why),
     }
 }
 

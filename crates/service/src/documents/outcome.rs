@@ -59,6 +59,10 @@ pub struct OperationOutcome {
     /// another way (`cascade`, `markers`, `across_git`), or once their files have changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_before: Vec<String>,
+    /// Where there is nothing else to undo: unreviewed changes that several dialogs can have made, which
+    /// no undo takes back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<String>,
     /// The stable names of what a person must say yes to before it is done.
     pub asks: Vec<String>,
     /// The same in words.
@@ -111,6 +115,7 @@ impl OperationOutcome {
             considered: Vec::new(),
             passed: plan.passed.clone(),
             left_before: Vec::new(),
+            shared: Vec::new(),
             asks: questions.iter().map(|question| question.code.clone().into_owned()).collect(),
             questions,
             error: None,
@@ -139,6 +144,7 @@ impl OperationOutcome {
             considered: nothing.calls.iter().map(ConsideredCall::from).collect(),
             passed: nothing.taken_back_by_git.clone(),
             left_before: nothing.left.clone(),
+            shared: nothing.shared.iter().map(|change| change.id.to_string()).collect(),
             ..Self::nothing(OperationKind::Undo)
         }
     }
@@ -169,6 +175,7 @@ impl OperationOutcome {
             considered: Vec::new(),
             passed: Vec::new(),
             left_before: Vec::new(),
+            shared: Vec::new(),
             asks: Vec::new(),
             questions: Vec::new(),
             error: None,

@@ -1,21 +1,20 @@
 //! Changes single settings in a file, whose comments and order stay.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use retake_engine::FileLock;
 use retake_engine::model::ErrorCode;
-use retake_engine::settings::{SETTINGS_FILE_NAME, Settings};
+use retake_engine::settings::{SETTINGS_FILE_NAME, Settings, read_settings_text};
 use retake_seam::fs::{StagedPermissions, StagedReplacement, create_private_dir_all};
 use serde_json::Value;
-use toml_edit::{Array, DocumentMut, Item, Table, Value as TomlValue};
+use toml_edit::{Array, DocumentMut, Value as TomlValue};
 
 use super::{
-    HIDDEN, HOME_ONLY_SECTIONS, SettingsFiles, bad_value, entry_problems, flatten, text_version,
-    unknown_setting,
+    HIDDEN, HOME_ONLY_SECTIONS, SettingsFiles, bad_value, entry_edit, entry_problems, flatten,
+    text_version, unknown_setting,
 };
 use crate::ApiError;
 
@@ -53,13 +52,12 @@ impl SettingsFiles {
                 "read the settings again, and send their version",
             ));
         }
-        let mut document = self.begin_document(&path, now.as_deref())?;
+        let mut text = self.begin_text(&path, now.as_deref())?;
         for (key, value) in &change.set {
             let (section, name) = split_key(key)?;
-            put(&mut document, section, name, to_toml(key, value)?)
-                .map_err(|why| unusable(&path, why))?;
+            text = entry_edit::put(&text, section, name, to_toml(key, value)?)
+                .map_err(|why| unusable(&path, &why))?;
         }
-        let text = document.to_string();
         // Each value was checked by itself: whatever is wrong was wrong before, and is told with the
         // lines that it has in the file.
         Settings::parse(&text).map_err(|why| {
@@ -96,32 +94,36 @@ impl SettingsFiles {
                 "send it whole, or leave the key out",
             ));
         }
-        let mut alone = DocumentMut::new();
-        put(&mut alone, section, name, to_toml(key, value)?)
+        let alone = entry_edit::put("", section, name, to_toml(key, value)?)
             .map_err(|why| bad_value(format!("'{key}': {why}"), DOCS_HINT))?;
-        Settings::parse(&alone.to_string()).map(drop).map_err(|why| {
+        Settings::parse(&alone).map(drop).map_err(|why| {
             let why = why.lines().last().unwrap_or_default().to_owned();
             bad_value(format!("'{key}' cannot be {value}: {why}"), DOCS_HINT)
         })
     }
 
-    /// The document that the change is put into.
-    fn begin_document(&self, path: &Path, now: Option<&str>) -> Result<DocumentMut, ApiError> {
-        let parse = |path: &Path, text: &str| {
-            text.parse::<DocumentMut>().map_err(|error| unusable(path, &error.to_string()))
-        };
+    /// The text that the change is put into.
+    fn begin_text(&self, path: &Path, now: Option<&str>) -> Result<String, ApiError> {
         if let Some(text) = now {
-            return parse(path, text);
+            let parsed = text.parse::<DocumentMut>();
+            return parsed
+                .map(|_| text.to_owned())
+                .map_err(|error| unusable(path, &error.to_string()));
+        }
+        if self.project.is_none() {
+            return Ok(String::new());
         }
         let home = self.home.join(SETTINGS_FILE_NAME);
-        if self.project.is_none() {
-            return Ok(DocumentMut::new());
+        let text = read_text(&home)?.unwrap_or_default();
+        let mut document =
+            text.parse::<DocumentMut>().map_err(|error| unusable(&home, &error.to_string()))?;
+        if !HOME_ONLY_SECTIONS.iter().any(|section| document.contains_key(section)) {
+            return Ok(text);
         }
-        let mut document = parse(&home, &read_text(&home)?.unwrap_or_default())?;
         for section in HOME_ONLY_SECTIONS {
             document.remove(section);
         }
-        Ok(document)
+        Ok(document.to_string())
     }
 }
 
@@ -148,32 +150,6 @@ fn to_toml(key: &str, value: &Value) -> Result<Option<TomlValue>, ApiError> {
     }))
 }
 
-/// Puts a value into its section, or takes it out; the rest stays.
-fn put(
-    document: &mut DocumentMut,
-    section: &str,
-    name: &str,
-    value: Option<TomlValue>,
-) -> Result<(), &'static str> {
-    let Some(value) = value else {
-        if let Some(part) = document.get_mut(section).and_then(Item::as_table_like_mut) {
-            part.remove(name);
-        }
-        return Ok(());
-    };
-    let part = document.entry(section).or_insert(Item::Table(Table::new()));
-    let part = part.as_table_like_mut().ok_or("its section is no table")?;
-    match part.get_mut(name).and_then(Item::as_value_mut) {
-        Some(known) => {
-            let decor = known.decor().clone();
-            *known = value;
-            *known.decor_mut() = decor;
-        }
-        None => drop(part.insert(name, Item::Value(value))),
-    }
-    Ok(())
-}
-
 fn unusable(path: &Path, why: &str) -> ApiError {
     let message = format!("{} is left as it is: {why}", path.display());
     ApiError::new(ErrorCode::Settings, message, "correct it, see docs/settings.md")
@@ -191,11 +167,7 @@ fn real_path(path: &Path) -> Result<PathBuf, ApiError> {
 }
 
 fn read_text(path: &Path) -> Result<Option<String>, ApiError> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unusable(path, &error.to_string())),
-    }
+    read_settings_text(path).map_err(|error| unusable(path, &error.to_string()))
 }
 
 /// Replaces the text, if it still is what was read.
@@ -234,11 +206,9 @@ mod tests {
     use super::*;
 
     fn with(text: &str, key: &str, value: &Value) -> Result<String, ApiError> {
-        let mut document: DocumentMut = text.parse().map_err(|_| unusable(Path::new("x"), "x"))?;
         let (section, name) = split_key(key)?;
-        put(&mut document, section, name, to_toml(key, value)?)
-            .map_err(|why| unusable(Path::new("x"), why))?;
-        Ok(document.to_string())
+        entry_edit::put(text, section, name, to_toml(key, value)?)
+            .map_err(|why| unusable(Path::new("x"), &why))
     }
 
     #[test]

@@ -5,16 +5,16 @@
 //! credentials in an address are not given out.
 
 mod edit;
+mod entry_edit;
 mod entry_problems;
 mod near_keys;
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use retake_engine::model::ErrorCode;
-use retake_engine::settings::{SETTINGS_FILE_NAME, Settings};
+use retake_engine::settings::{SETTINGS_FILE_NAME, Settings, read_settings_text};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toml_edit::DocumentMut;
@@ -109,9 +109,8 @@ impl SettingsFiles {
 impl SettingsText {
     fn read(folder: &Path) -> Self {
         let path = folder.join(SETTINGS_FILE_NAME);
-        let (text, problem) = match std::fs::read_to_string(&path) {
-            Ok(text) => (Some(text), None),
-            Err(error) if error.kind() == ErrorKind::NotFound => (None, None),
+        let (text, problem) = match read_settings_text(&path) {
+            Ok(text) => (text, None),
             // Not text, or not readable: it counts, and cannot be used.
             Err(error) => (Some(String::new()), Some(error.to_string())),
         };

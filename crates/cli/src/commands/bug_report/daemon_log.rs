@@ -117,30 +117,26 @@ impl<'a> LogEntry<'a> {
     }
 }
 
-/// The text with `…` for what stands between quotes. A quote that nothing closes hides the rest.
+/// Quotes, and the backticks around commands and settings.
+const QUOTES: [char; 6] = ['\'', '"', '`', '‘', '“', '”'];
+
+/// The text with `…` for all from the first quote to the last one: what is quoted may have quotes
+/// itself. A quote that nothing closes hides the rest.
 fn without_quotations(text: &str) -> String {
-    let mut shown = String::new();
-    let mut signs = text.chars().peekable();
-    while let Some(sign) = signs.next() {
-        let is_inside_word = shown.ends_with(char::is_alphanumeric);
-        let close = match sign {
-            '\'' | '"' if !is_inside_word => sign,
-            '“' => '”',
-            _ => {
-                shown.push(sign);
-                continue;
-            }
-        };
-        shown.extend([sign, '…']);
-        while let Some(hidden) = signs.next() {
-            let ends = signs.peek().is_none_or(|next| !next.is_alphanumeric());
-            if hidden == close && ends {
-                shown.push(close);
-                break;
-            }
-        }
+    let is_apostrophe = |at: usize, sign: char| {
+        let is_letter = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
+        let after = text[at + sign.len_utf8()..].chars().next();
+        sign == '\'' && is_letter(text[..at].chars().next_back()) && is_letter(after)
+    };
+    let mut quotes = text
+        .char_indices()
+        .filter(|(at, sign)| QUOTES.contains(sign) && !is_apostrophe(*at, *sign));
+    let Some((start, first)) = quotes.next() else { return text.to_owned() };
+    let begin = &text[..start + first.len_utf8()];
+    match quotes.next_back() {
+        Some((end, _)) => format!("{begin}…{}", &text[end..]),
+        None => format!("{begin}…"),
     }
-    shown
 }
 
 fn is_field_name(name: &str) -> bool {
@@ -170,8 +166,13 @@ mod tests {
     fn what_stands_between_quotes_is_left_out() {
         for (text, shown) in [
             ("cannot write 'Merger Plan': denied", "cannot write '…': denied"),
-            ("Retake's record of 'Bob's notes'", "Retake's record of '…'"),
-            ("no \"Makefile\", no “plan”", "no \"…\", no “…”"),
+            ("Retake's record of 'Bob's notes' is gone", "Retake's record of '…' is gone"),
+            ("no \"My \\\"big\\\" plan\", no “x”", "no \"…”"),
+            ("undo (“Rename “A” to B”) was interrupted", "undo (“…”) was interrupted"),
+            (
+                "not recorded, although `sell --to Bob > x` made it",
+                "not recorded, although `…` made it",
+            ),
             ("cut off in 'a very long na", "cut off in '…"),
         ] {
             assert_eq!(without_quotations(text), shown);

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use retake_engine::model::{Actor, MAIN_AGENT};
+use retake_engine::model::{Actor, AgentId, MAIN_AGENT};
+use retake_engine::shell::quoted;
 use retake_engine::{
     ChangeFilter, DialogStatus, PendingPath, Project, ProjectStatus, RefreshOutcome,
 };
@@ -91,20 +92,24 @@ fn render_agents(
     let _ = writeln!(text, "{}\n", context.out.paint(&format!("{head}:"), TextStyle::Bold));
     for dialog in &status.dialogs {
         text.push_str(&dialog_lines(context, dialog));
-        for (agent, rows) in &dialog.agents {
+        let is_main = |agent: &Option<AgentId>| agent.as_ref().is_some_and(|id| id.0 == MAIN_AGENT);
+        let (main, others): (Vec<_>, Vec<_>) =
+            dialog.agents.iter().partition(|(agent, _)| is_main(agent));
+        for (agent, rows) in main.into_iter().chain(others) {
             let name = match agent {
                 None if dialog.dialog.is_none() => None,
                 None => Some("several agents".to_owned()),
                 Some(id) if id.0 == MAIN_AGENT => None,
                 Some(id) => Some(format!("{} (subagent)", short_id(&id.0))),
             };
+            let indent = if name.is_some() { "    " } else { "  " };
             if let Some(name) = name {
                 let _ = writeln!(text, "  {}", context.out.paint(&name, TextStyle::Warn));
             }
-            text.push_str(&paths_table(rows).render("  ", context.out));
+            text.push_str(&paths_table(rows).render(indent, context.out));
             if rows.len() > MAX_LISTED_PATHS {
                 let more = format_count((rows.len() - MAX_LISTED_PATHS) as u64);
-                let _ = writeln!(text, "  … and {more} more (see `retake diff --stat`)");
+                let _ = writeln!(text, "{indent}… and {more} more (see `retake diff --stat`)");
             }
         }
         text.push('\n');
@@ -235,8 +240,9 @@ fn render_stale(context: &CommandContext, project: &Project, text: &mut String) 
         let dialog = names.dialog(&stale.dialog);
         let agent = names.agent(&stale.dialog, Some(&stale.agent.id));
         let files = plural(stale.files as u64, "changed file", "changed files");
-        let line = context.out.paint(&format!("{agent} has not seen {files}"), TextStyle::Warn);
-        let _ = writeln!(text, "{line}; see `retake context --stale --dialog {dialog}`");
+        let command = format!("retake context --stale --dialog {}", quoted(&dialog));
+        let line = format!("{agent} has not seen {files}; see `{command}`");
+        text.push_str(&render_paragraph(&line, "", TextStyle::Warn, context.out));
     }
     if !agents.is_empty() {
         text.push('\n');

@@ -43,9 +43,9 @@ fn table(context: &CommandContext, steps: &[ListedStep]) -> TextTable {
     let mut table = TextTable::new([
         Column::WHOLE,
         Column::WHOLE.dropped(2),
-        Column::TITLE,
+        Column::TITLE.at_least(34),
         Column::WHOLE.dropped(1),
-        Column::TITLE,
+        Column::WRAPPED,
     ]);
     for listed in steps {
         let (state, style) = match listed.state {

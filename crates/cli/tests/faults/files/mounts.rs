@@ -87,7 +87,7 @@ fn row_41_other_mounts_inside() {
     paths.sort_unstable();
     assert_eq!(paths, ["a.txt", "real/r"], "what is covered is neither changed nor gone");
     let undone = world.ok(&["undo"]);
-    assert!(undone.contains("Not covered: 3 paths"), "{undone}");
+    assert!(undone.contains("Not protected: 3 paths"), "{undone}");
     assert_eq!((world.read("a.txt"), world.read("real/r")), ("a\n".into(), "r\n".into()));
     assert_eq!((world.read("disk/c"), world.read("disk/made")), ("x\n".into(), "made\n".into()));
     world.ok(&["restore", "--before-message", "1", "--yes", "--exact"]);

@@ -101,7 +101,7 @@ fn too_large(size: u64) {
     for verb in [&["undo"][..], &["redo"], &["restore", "--before-message", "1", "--yes"]] {
         let (done, read) = traced(&world, verb);
         assert!(!read.contains("huge.bin"), "{verb:?}: {read}");
-        assert!(done.text().contains("Not covered"), "{verb:?}: {}{}", done.text(), done.stderr);
+        assert!(done.text().contains("Not protected"), "{verb:?}: {}{}", done.text(), done.stderr);
         let now = files(&world.root());
         let huge = |files: &super::Files| files[&b"image/huge.bin"[..]].content.clone();
         assert_eq!(huge(&now), huge(&before), "{verb:?}");
