@@ -238,7 +238,7 @@ pub(crate) fn print_message(label: &str, style: TextStyle, text: &str) {
     let colour = AutoStream::choice(&stderr) != ColorChoice::Never;
     let mut text = escape_text(text);
     if stderr.is_terminal() {
-        text = wrap_message(&text, label.len() + ": ".len(), screen_width()).into();
+        text = wrap_message(&text, label.len() + ": ".len(), screen_width());
     }
     let label = style.paint(label, colour);
     let _ = writeln!(stderr, "{label}: {text}");

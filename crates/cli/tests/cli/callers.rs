@@ -150,6 +150,22 @@ fn decisions_are_refused_through_a_daemon_which_goes_on() {
 }
 
 #[test]
+fn decisions_are_refused_also_outside_of_the_project() {
+    let world = worked();
+    for command in [
+        "cd / && retake config set retention.max_dialogs 1",
+        "cd / && retake config unset retention.max_dialogs",
+        "cd / && retake setup claude-code --remove --yes",
+        "cd / && retake daemon stop",
+    ] {
+        let done = call(&world, command);
+        assert_eq!(done.code, 1, "{command}: {}", done.stderr);
+        assert!(done.stderr.contains("this is for the person to decide"), "{}", done.stderr);
+    }
+    assert!(!world.home().join("config.toml").exists());
+}
+
+#[test]
 fn reading_planning_and_checkpoints_are_free() {
     let world = worked();
     for command in [

@@ -27,6 +27,7 @@ mod json;
 mod listings;
 mod maintenance;
 mod meant;
+mod misread;
 mod nested_projects;
 mod recover;
 mod reported_outcomes;
