@@ -384,13 +384,14 @@ mod tests {
         assert_eq!(found(&store, "dialog-1"), [CLAUDE], "its name before its product was known");
         assert_eq!(found(&store, "205e"), [CLAUDE]);
         assert_eq!(found(&store, "claude-3"), ["mine"]);
-        touch(&store, "codex-12", Some("codex"));
-        assert_eq!(found(&store, "codex-12"), ["codex-12"], "and codex-1 is not its start");
         touch(&store, "a-longer-id-than-a-name", Some("--yes"));
-        assert_eq!(name(&store, "a-longer-id-than-a-name"), "dialog-6");
+        assert_eq!(name(&store, "a-longer-id-than-a-name"), "dialog-5");
         for none in ["codex-1", "claude-2", "codex", "-2", "codex-02", ""] {
             assert!(found(&store, none).len() != 1, "{none}");
         }
+        touch(&store, "codex-12", Some("codex"));
+        assert_eq!(found(&store, "codex-12"), ["codex-12"]);
+        assert!(found(&store, "codex-1").is_empty(), "not the start of that id");
     }
 
     #[test]

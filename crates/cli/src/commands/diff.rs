@@ -53,7 +53,12 @@ pub(super) fn run(context: &CommandContext, options: &DiffArgs) -> Result<Exit> 
             text.extend(printer.render_file(diff)?);
         }
         if text.is_empty() && context.out.terminal {
-            text.extend(b"No difference.\n");
+            let nothing = if options.all || !changes.is_empty() {
+                "No difference.\n"
+            } else {
+                "Nothing of an agent waits for your review; --all shows every change.\n"
+            };
+            text.extend(nothing.bytes());
         }
         context.out.paged(&text)?;
     }
@@ -119,7 +124,11 @@ fn selected_changes(
         return Ok(changes);
     }
     let is_narrow = !paths.is_empty() || options.filter.file.is_some();
-    if is_narrow && (context.out.terminal || context.out.colour) && !context.json {
+    if is_narrow
+        && !changes.is_empty()
+        && (context.out.terminal || context.out.colour)
+        && !context.json
+    {
         let own = ChangeFilter {
             actors: vec![Actor::User, Actor::Unknown],
             statuses: Vec::new(),

@@ -268,7 +268,8 @@ pub(super) fn describe_outcome(
     let Some(operation) = &outcome.operation else {
         let mut text = describe_passed(out, &outcome.plan.passed);
         text += &plan_table(project, &outcome.plan, true)?.render("  ", out);
-        let _ = writeln!(text, "Nothing was changed; {what} could not be {undone}.");
+        let nothing = format!("Nothing was changed; {what} could not be {undone}.");
+        text += &render_paragraph(&nothing, "", TextStyle::Plain, out);
         let moved_on = |file: &PlannedFile| file.reason == PlanReason::MovedOn;
         if outcome.plan.kind == OperationKind::Undo && !outcome.plan.left().any(moved_on) {
             text.push_str("`retake undo` goes on with the step before it.\n");

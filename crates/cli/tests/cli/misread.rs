@@ -2,7 +2,6 @@
 
 use std::process::Command;
 
-use expect_test::expect;
 use serde_json::json;
 
 use crate::support::{World, ran};
@@ -172,20 +171,13 @@ fn a_subagent_stands_behind_its_main_agent() {
     let status = world.ok(&["status"]);
     let shown: Vec<_> =
         status.lines().skip_while(|line| !line.starts_with("d1")).skip(1).take(3).collect();
-    expect![[r#"
-          M  a.txt  +1  -0  cN
-          a-helper (subagent)
-            A  helped.txt  +1  -0  cN"#]]
-    .assert_eq(&without_ids(&shown.join("\n")));
-}
-
-fn without_ids(text: &str) -> String {
-    let word = |word: &str| {
-        let is_id = word.strip_prefix('c').is_some_and(|digits| digits.parse::<u64>().is_ok());
-        if is_id { "cN".to_owned() } else { word.to_owned() }
-    };
-    let line = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ");
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    for (line, start) in shown.iter().zip([
+        "  M  a.txt  +1  -0  c",
+        "  a-helper (subagent)",
+        "    A  helped.txt  +1  -0  c",
+    ]) {
+        assert!(line.starts_with(start), "{status}");
+    }
 }
 
 #[test]

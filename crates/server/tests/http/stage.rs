@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use retake_engine::InitOptions;
+use retake_engine::model::Millis;
 use retake_server::ProjectPool;
 use retake_server::http::{HttpOptions, HttpServer, serve};
 use retake_testkit::{TestProject, play};
@@ -51,7 +52,11 @@ impl Stage {
     }
 
     pub(crate) fn of(project: TestProject) -> Self {
-        let pool = Arc::new(ProjectPool::new(project.retake(), || 1_700_000_900_000));
+        Self::with_clock(project, || 1_700_000_900_000)
+    }
+
+    pub(crate) fn with_clock(project: TestProject, clock: fn() -> Millis) -> Self {
+        let pool = Arc::new(ProjectPool::new(project.retake(), clock));
         let running = serve(Arc::clone(&pool), &HttpOptions::default()).unwrap();
         let known = project.retake().projects().unwrap();
         let id = known.iter().find(|known| known.root == project.root()).unwrap().id.clone();

@@ -33,7 +33,7 @@ struct AgentTokenBody {
     /// The dialog that it is bound to; the one of its first event unless told otherwise.
     dialog: Option<String>,
     /// A note for the list of tokens.
-    #[schema(max_length = 100)]
+    #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$")]
     label: Option<String>,
 }
 

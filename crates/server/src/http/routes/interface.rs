@@ -41,6 +41,7 @@ struct CodeExchangeBody {
     #[schema(example = "AAECAwQFBgcICQoLDA0ODw")]
     code: String,
     /// What the program calls itself in the list of logins.
+    #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$")]
     label: Option<String>,
 }
 
