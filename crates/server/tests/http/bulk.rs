@@ -43,6 +43,16 @@ fn each_event_of_bulk_is_answered_in_its_order_and_counts_once() {
 }
 
 #[test]
+fn an_event_is_named_by_a_word() {
+    let stage = Stage::new("file a.txt: one\n\n    init");
+    for kind in [json!(0), json!(null), json!("no_such_event")] {
+        let body = json!({ "events": [{ "event": kind, "dialog": "d1" }] });
+        let ask = Ask::new("POST", &stage.path("events")).token(&stage.human()).json(&body);
+        assert_eq!(stage.send(&ask).status, 422, "{kind}");
+    }
+}
+
+#[test]
 fn a_client_that_is_gone_before_the_answer_leaves_whole_events_and_can_send_them_again() {
     let stage = Stage::new("file a.txt: one\n\n    init");
     let path = stage.path("events");

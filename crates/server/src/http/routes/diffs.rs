@@ -140,7 +140,7 @@ diff_query! {
         #[param(required, value_type = String, example = "src/main.rs")]
         path: Option<String>,
         /// The part of the file, if something else changed it in between; 1 unless told otherwise.
-        #[param(minimum = 1)]
+        #[param(minimum = 1, maximum = 1_000_000)]
         part: Option<usize>,
         /// Of this dialog.
         dialog: Option<String>,

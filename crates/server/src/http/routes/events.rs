@@ -12,7 +12,9 @@ use retake_engine::{EventRelay, ReplySupport};
 use retake_service::ApiError;
 use retake_service::documents::EventReply;
 use retake_service::request::Submission;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa_axum::router::OpenApiRouter;
@@ -41,6 +43,7 @@ pub(super) fn router() -> OpenApiRouter<AppState> {
 struct EventsBody {
     /// In the order in which they happened; see docs/event.schema.json.
     #[schema(value_type = Vec<Object>)]
+    #[serde(deserialize_with = "deserialize_events")]
     events: Vec<Event>,
     /// What this request is known by: sent again with the same key, it counts once.
     key: Option<String>,
@@ -49,6 +52,17 @@ struct EventsBody {
     #[serde(default, alias = "hears")]
     #[schema(schema_with = reply_support_schema)]
     reply_support: ReplySupport,
+}
+
+/// Deserializes events by the names of their kinds; serde would also take numbers for them.
+fn deserialize_events<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Event>, D::Error> {
+    let read = |event: Value| {
+        if event.get("event").is_some_and(|kind| !kind.is_string()) {
+            return Err(D::Error::custom("`event` is no name"));
+        }
+        serde_json::from_value(event).map_err(D::Error::custom)
+    };
+    Vec::<Value>::deserialize(input)?.into_iter().map(read).collect()
 }
 
 fn reply_support_schema() -> Object {
