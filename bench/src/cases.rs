@@ -1,5 +1,7 @@
 //! The names of cases and peers, as they stand in tables, in the JSON and in the targets.
 
+use retake_engine::model::format_count;
+
 pub(crate) const FIRST: &str = "first checkpoint of a clone";
 pub(crate) const PLAIN: &str = "first checkpoint of a plain folder";
 pub(crate) const ROLLBACK: &str = "rollback of an agent's 10 files";
@@ -54,10 +56,10 @@ pub(crate) fn json_file(size: &str) -> String {
 }
 
 pub(crate) fn edits(count: u64) -> String {
-    format!("disk: {} small edits of a 1 MB file", crate::table::grouped(count))
+    format!("disk: {} small edits of a 1 MB file", format_count(count))
 }
 
 /// A question to a record of so many changes.
 pub(crate) fn query(what: &str, changes: u64) -> String {
-    format!("{what}, {} changes on record", crate::table::grouped(changes))
+    format!("{what}, {} changes on record", format_count(changes))
 }

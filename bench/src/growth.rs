@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use retake_engine::model::format_count;
 use serde::{Deserialize, Serialize};
 
 use crate::cases::{self, DAEMON, RETAKE};
@@ -13,7 +14,7 @@ use crate::measurements::median;
 use crate::peers::{Peer, RetakePeer};
 use crate::process::{Measurement, measure, run};
 use crate::query::RecordFixture;
-use crate::table::{MarkdownTable, grouped, milliseconds};
+use crate::table::{MarkdownTable, milliseconds};
 use crate::tools::BenchTools;
 use crate::trees::TreeTemplate;
 use crate::{files, svg};
@@ -139,7 +140,7 @@ impl GrowthAxis {
                 let is_last = line.points.last().is_some_and(|end| end.0 as u64 == point.at);
                 table.row(vec![
                     name.to_owned(),
-                    format!("{} {}", grouped(point.at), self.name),
+                    format!("{} {}", format_count(point.at), self.name),
                     milliseconds(median(&point.times)),
                     format!("{} – {}", milliseconds(least), milliseconds(most)),
                     growth_exponent(&line.points).filter(|_| is_last).unwrap_or_default(),

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use retake_engine::model::format_count;
+
 const PLOT_WIDTH: f64 = 780.0;
 const PLOT_HEIGHT: f64 = 400.0;
 const LEFT_MARGIN: f64 = 64.0;
@@ -135,7 +137,7 @@ fn label(svg: &mut String, lines: &[PlotLine], mut names: Vec<(f64, usize)>) {
 }
 
 fn number(value: f64) -> String {
-    if value < 1.0 { format!("{value}") } else { crate::table::grouped(value as u64) }
+    if value < 1.0 { format!("{value}") } else { format_count(value as u64) }
 }
 
 #[cfg(test)]

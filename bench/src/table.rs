@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use retake_engine::model::format_count;
+
 use crate::cases::RETAKE;
 use crate::goals::{GoalLimit, PerformanceGoal};
 use crate::measurements::{MeasuredSeries, Measurements, SeriesUnit};
@@ -64,7 +66,7 @@ pub(crate) fn comparison(book: &Measurements) -> String {
     for tree in &book.trees {
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let (name, size) = (&tree.name, mebibytes(tree.bytes as f64));
-        let _ = writeln!(text, "\n### {name}: {} files, {size}\n", grouped(tree.files));
+        let _ = writeln!(text, "\n### {name}: {} files, {size}\n", format_count(tree.files));
         let _ = write!(text, "{}", of_tree(book, name));
     }
     let rest = of_tree(book, "");
@@ -155,24 +157,11 @@ pub(crate) fn times(value: f64) -> String {
 /// Rounds to three significant digits.
 pub(crate) fn rounded(value: f64) -> String {
     match value.abs() {
-        size if size >= 99.5 => grouped(value.round() as u64),
+        size if size >= 99.5 => format_count(value.round() as u64),
         size if size >= 9.95 => format!("{value:.1}"),
         size if size >= 0.995 => format!("{value:.2}"),
         _ => format!("{value:.3}"),
     }
-}
-
-/// `1,000,000`
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

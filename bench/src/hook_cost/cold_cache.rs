@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
+use retake_engine::model::format_count;
 
 use super::fixture::{FixtureOptions, HookFixture, ShellCommand};
 use super::{HookTimes, MeasuredPrograms};
@@ -16,7 +17,7 @@ use crate::compare::print_progress;
 use crate::files;
 use crate::latency::Latencies;
 use crate::process;
-use crate::table::{MarkdownTable, grouped, rounded};
+use crate::table::{MarkdownTable, rounded};
 
 /// Deadline for the answer of a hook: a longer wait delays the agent.
 const ANSWER_DEADLINE: Duration = Duration::from_millis(2500);
@@ -36,13 +37,13 @@ pub(super) fn run(range: &MeasuredPrograms<'_>, sizes: &[u64]) -> Result<()> {
             let mut said = RemarkCounts::new();
             for command in ShellCommand::ALL {
                 let times = measure(&mut seat, command, range.rounds, &mut said, &mut cold)?;
-                let mut cells = vec![grouped(files), command.name().to_owned()];
+                let mut cells = vec![format_count(files), command.name().to_owned()];
                 cells.push(program.name.clone());
                 cells.extend([&times.begin, &times.end].into_iter().flat_map(cells_of));
                 table.row(cells);
             }
             let told = said.into_iter().map(|(what, count)| format!("{count} × on stdout, {what}"));
-            let told = told.map(|what| format!("{} files, no daemon: {what}", grouped(files)));
+            let told = told.map(|what| format!("{} files, no daemon: {what}", format_count(files)));
             notes.extend(
                 told.chain(seat.check_and_remove()?)
                     .map(|note| format!("{}, {note}", program.name)),

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use retake_engine::model::format_count;
 use serde_json::{Value, json};
 
 use crate::process::{ProcessOutputs, run, run_at_once};
@@ -240,7 +241,7 @@ impl<'a> HookFixture<'a> {
         let times = |(remark, count): (&String, &usize)| format!("{count} × on stderr, {remark}");
         notes.extend(self.remarks.iter().map(times));
         let with = if self.options.daemon { "daemon" } else { "no daemon" };
-        let place = format!("{} files, {with}", crate::table::grouped(self.options.files));
+        let place = format!("{} files, {with}", format_count(self.options.files));
         self.stop()?;
         files::remove(&self.folder)?;
         Ok(notes.into_iter().map(|note| format!("{place}: {note}")).collect())

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use retake_engine::model::format_count;
+
 use super::{ConcurrentTimes, HookCostRow, HookCosts, MeasuredPrograms};
 use crate::latency::Latencies;
-use crate::table::{MarkdownTable, grouped, rounded, times};
+use crate::table::{MarkdownTable, rounded, times};
 
 /// Renders all: the calls one by one, those that begin at once, and the remarks.
 pub(super) fn render_all(range: &MeasuredPrograms<'_>, found: &HookCosts) -> String {
@@ -34,7 +36,8 @@ fn calls_table(names: &[&str], rows: &[HookCostRow]) -> MarkdownTable {
     let mut table = MarkdownTable::new(head, 3);
     for row in rows {
         let daemon = if row.daemon { "yes" } else { "no" };
-        let mut cells = vec![grouped(row.files), daemon.to_owned(), row.command.name().to_owned()];
+        let mut cells =
+            vec![format_count(row.files), daemon.to_owned(), row.command.name().to_owned()];
         cells.push(middle_and_bad(&row.empty));
         for (number, program) in row.times.iter().enumerate() {
             cells.extend([&program.begin, &program.end].map(middle_and_bad));

@@ -33,7 +33,7 @@ pub(super) fn plan_title(plan: &Plan) -> String {
 
 /// A line for each file: what is done, the path, and why; what is left with the way out.
 pub(crate) fn plan_table(project: &Project, plan: &Plan, done: bool) -> Result<TextTable> {
-    let mut table = TextTable::new([Column::WHOLE, Column::PATH, Column::WRAPPED]);
+    let mut table = TextTable::new([Column::WHOLE, Column::PATH, Column::WRAPPED.at_least(34)]);
     let (details, names) = (PlanDetails::new(project, plan), dialog_names(project)?);
     let tense = if done { PlanTense::Done } else { PlanTense::Planned };
     for file in &plan.files {

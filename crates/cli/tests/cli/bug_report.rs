@@ -39,11 +39,6 @@ fn canaries() -> World {
     world.say("d1", "Improbability drive please");
     world.shell("k1", "echo 'petunias content' >> betelgeuse.txt; echo w > 'whale diary'");
     world.ok(&["undo", "--yes"]);
-    // Another project, of which the daemon's log tells, too.
-    let other = world.outer().join("other");
-    std::fs::create_dir_all(&other).unwrap();
-    std::fs::write(other.join("Heartofgold"), "h\n").unwrap();
-    world.ok(&["init", other.to_str().unwrap()]);
     let settings = format!(
         "[ignore]\nexclude = [\"magrathea/\"]\n[summary]\n\
          url = \"https://zaphod:{TOKEN}@trillian.example/v1\"\nmodel = \"{TOKEN}\"\n\
@@ -72,6 +67,11 @@ fn canaries() -> World {
 #[test]
 fn threat_secrets_nothing_private_is_in_the_report() {
     let world = canaries();
+    // Another project, of which the daemon's log tells, too.
+    let other = world.outer().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::write(other.join("Heartofgold"), "h\n").unwrap();
+    world.ok(&["init", other.to_str().unwrap()]);
     let outer = world.outer().display().to_string();
     for words in [&["bug-report", "-o", "-"][..], &["bug-report", "--json"]] {
         let done = as_user(&world, words);
