@@ -6,7 +6,7 @@
 use anyhow::Result;
 use retake_engine::model::{Caller, CallerChannel, CallerScope, ErrorCode};
 use retake_engine::shell::quoted;
-use retake_engine::{Plan, Project};
+use retake_engine::{AgentCall, Plan, Project};
 use retake_service::caller::{
     CallerHints, CallerProcess, ancestors_of, permit_request, refused_plan_reason, resolve_caller,
 };
@@ -79,32 +79,37 @@ impl CommandContext {
                 self.resolve_caller(&project);
             }
         }
-        for known in self.retake.projects().unwrap_or_default() {
-            if !self.caller.borrow().is_person() {
-                return;
-            }
-            if let Ok(project) = self.retake.open_read_only(&known.root) {
-                self.resolve_caller(&project);
-            }
+        self.resolve_caller_anywhere();
+    }
+
+    /// Resolves a person by the open calls of all projects.
+    fn resolve_caller_anywhere(&self) {
+        if self.caller.borrow().is_person() {
+            // Damage of a record is reported by what reads it.
+            self.resolve_by_calls(self.retake.all_agent_calls().unwrap_or_default());
         }
     }
 
     /// Resolves who runs the command by the open calls of a project, which is told, too.
     pub(crate) fn resolve_caller(&self, project: &Project) {
-        let channel = self.caller.borrow().channel;
-        if self.caller.borrow().dialog().is_none()
-            && !matches!(channel, CallerChannel::Hook | CallerChannel::Daemon)
-        {
-            // Damage of the record is reported by what reads it.
-            let mut calls = project.agent_calls().unwrap_or_default();
-            calls.retain(|call| call.process.is_some());
-            if !calls.is_empty() {
-                let ancestors = ancestors_of(std::process::id());
-                let process = CallerProcess { ancestors, is_peer: false };
-                self.caller.replace(resolve_caller(&CallerHints::new(channel), &calls, &process));
-            }
-        }
+        // Damage of the record is reported by what reads it.
+        self.resolve_by_calls(project.agent_calls().unwrap_or_default());
         project.set_caller(self.caller.borrow().clone());
+    }
+
+    fn resolve_by_calls(&self, mut calls: Vec<AgentCall>) {
+        let channel = self.caller.borrow().channel;
+        if self.caller.borrow().dialog().is_some()
+            || matches!(channel, CallerChannel::Hook | CallerChannel::Daemon)
+        {
+            return;
+        }
+        calls.retain(|call| call.process.is_some());
+        if !calls.is_empty() {
+            let ancestors = ancestors_of(std::process::id());
+            let process = CallerProcess { ancestors, is_peer: false };
+            self.caller.replace(resolve_caller(&CallerHints::new(channel), &calls, &process));
+        }
     }
 
     /// Checks that the caller of the command may ask for this.
@@ -122,6 +127,8 @@ impl CommandContext {
 
     /// The refusal of a plan that is not the caller's to apply.
     pub(crate) fn plan_refusal(&self, project: &Project, plan: &Plan) -> Result<Option<ApiError>> {
+        self.resolve_caller_anywhere();
+        project.set_caller(self.caller.borrow().clone());
         let caller = self.caller.borrow();
         let reason = refused_plan_reason(project, &caller, plan)?;
         Ok(reason.map(|reason| {

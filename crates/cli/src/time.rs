@@ -132,7 +132,7 @@ fn parse_in(text: &str, now: Millis, end: DayBoundary, zone: &TimeZone) -> Resul
     let day = match text {
         "today" => Some(today),
         "yesterday" => today.yesterday().ok(),
-        _ if text.contains([':', 'T', 't', ' ']) => None,
+        _ if text.contains([':', 'T', 't', ' ', '[']) => None,
         _ => text.parse::<Date>().ok(),
     };
     if let Some(day) = day {
@@ -149,8 +149,11 @@ fn parse_in(text: &str, now: Millis, end: DayBoundary, zone: &TimeZone) -> Resul
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at.as_millisecond());
     }
-    // With a zone in brackets; a time without zone would be read past them.
-    if text.contains('[') {
+    // With a zone in brackets, past which a time without zone would be read. A day has none.
+    if let Some((local, _)) = text.split_once('[') {
+        if !local.contains(':') {
+            return Err(error());
+        }
         let at = text.parse::<Zoned>().map_err(|_| error())?;
         return Ok(at.timestamp().as_millisecond());
     }
@@ -184,6 +187,19 @@ mod tests {
     fn shown(text: &str, end: DayBoundary) -> String {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         parse_in(text, NOW, end, &zone).map_or_else(|error| error, iso_8601)
+    }
+
+    #[test]
+    fn a_day_ends_where_the_next_one_begins() {
+        let zone = TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap();
+        let end = |day: &str| parse_in(day, NOW, DayBoundary::Last, &zone).map(iso_8601).unwrap();
+        // 23 hours, and 25.
+        assert_eq!(end("2026-03-08"), "2026-03-09T03:59:59.999Z");
+        assert_eq!(end("2026-11-01"), "2026-11-02T04:59:59.999Z");
+        assert_eq!(end("20261101"), end("2026-11-01"));
+        let zoned = parse_in("2026-02-16T10:00[+02:00]", NOW, DayBoundary::Start, &zone);
+        assert_eq!(zoned.map(iso_8601).unwrap(), "2026-02-16T08:00:00.000Z");
+        assert!(parse_in("2026-02-16[+02:00]", NOW, DayBoundary::Last, &zone).is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::Approval;
+use retake_engine::model::DialogId;
 use retake_service::{documents, request};
 use serde_json::json;
 
@@ -19,11 +20,11 @@ pub(super) fn run(context: &CommandContext, options: &ApproveArgs) -> Result<Exi
     let (project, _) = context.open_and_scan_without_warning()?;
     let named = options.dialog.as_deref();
     let Some(dialog) = dialog_to_approve(context, &project, named)? else {
-        return report_nothing_to_approve(context, options, "no dialog has");
+        return report_nothing_to_approve(context, options, None, "no dialog has");
     };
     if named.is_some() && !project.dialogs_to_approve()?.iter().any(|one| one.id == dialog) {
-        let name = escape(project.dialog_name(&dialog)?);
-        return report_nothing_to_approve(context, options, &format!("{name} has no"));
+        let what = format!("{} has no", escape(project.dialog_name(&dialog)?));
+        return report_nothing_to_approve(context, options, Some(&dialog), &what);
     }
     let message = options.message.clone();
     let approved = context
@@ -45,11 +46,12 @@ pub(super) fn run(context: &CommandContext, options: &ApproveArgs) -> Result<Exi
 fn report_nothing_to_approve(
     context: &CommandContext,
     options: &ApproveArgs,
+    dialog: Option<&DialogId>,
     what: &str,
 ) -> Result<Exit> {
     if context.json {
         context.out.json(&json!({
-            "dialog": null, "commit": null, "session": null, "new_session": null,
+            "dialog": dialog, "commit": null, "session": null, "new_session": null,
             "commits": 0, "changes": 0, "shared": 0, "message": options.message,
         }))?;
     } else {

@@ -72,25 +72,35 @@ fn choose_dialog(
     if let Some(more) = dialogs.len().checked_sub(MAX_LISTED_DIALOGS + 1) {
         let _ = writeln!(text, "  and {} more", more + 1);
     }
-    let newest = newest_change(project)?;
+    let newest = newest_changes(project, dialogs)?;
     print_to_person(&text);
     let most = dialogs.len().min(MAX_LISTED_DIALOGS);
     let Some(number) = ask_number("Which one?", most)? else {
         return Err(declined_failure("nothing was changed").into());
     };
-    if newest_change(project)? != newest {
-        let message =
-            "agents went on meanwhile, so this is no longer what was shown; nothing was changed";
+    let chosen = &dialogs[number - 1];
+    if newest_changes(project, std::slice::from_ref(chosen))?.first() != newest.get(number - 1) {
+        let message = format!(
+            "{} went on meanwhile, so this is no longer what was shown; nothing was changed",
+            escape(&chosen.name)
+        );
         return Err(ApiError::new(ErrorCode::PlanChanged, message, "run the command again").into());
     }
-    Ok(dialogs[number - 1].id.clone())
+    Ok(chosen.id.clone())
 }
 
-/// The newest change of an agent.
-fn newest_change(project: &Project) -> Result<Option<ChangeId>> {
-    let newest =
-        ChangeFilter { actors: vec![Actor::Agent], limit: Some(1), ..ChangeFilter::default() };
-    Ok(project.changes(&newest)?.first().map(|change| change.id))
+/// The newest change of each dialog.
+fn newest_changes(project: &Project, dialogs: &[Dialog]) -> Result<Vec<Option<ChangeId>>> {
+    let newest = |dialog: &Dialog| {
+        let own = ChangeFilter {
+            dialogs: vec![dialog.id.clone()],
+            actors: vec![Actor::Agent],
+            limit: Some(1),
+            ..ChangeFilter::default()
+        };
+        Ok(project.changes(&own)?.first().map(|change| change.id))
+    };
+    dialogs.iter().map(newest).collect()
 }
 
 fn dialog_table(context: &CommandContext, dialogs: &[Dialog]) -> TextTable {

@@ -28,15 +28,16 @@ const STAT_COUNTS_WIDTH: usize = 18;
 
 pub(super) fn run(context: &CommandContext, options: &DiffArgs) -> Result<Exit> {
     let DiffScope { changes, paths } = DiffScope::of(options);
-    let (project, diffs) = if changes.is_empty() {
+    let is_plain = options.what.is_empty() && !is_filtered(options);
+    let (project, diffs, is_empty) = if changes.is_empty() {
         let project = context.open_and_scan()?.0;
         let selected = selected_changes(context, &project, options, &paths)?;
         let diffs = project.net_diff(&selected)?;
-        (project, diffs)
+        (project, diffs, selected.is_empty())
     } else {
         let project = context.open()?;
         let diffs = diff_of_changes(&project, &changes)?;
-        (project, diffs)
+        (project, diffs, false)
     };
     if context.json {
         let mut differ = DiffRenderer::new(&project, DiffForm::Unified, Masking::Off);
@@ -53,10 +54,10 @@ pub(super) fn run(context: &CommandContext, options: &DiffArgs) -> Result<Exit> 
             text.extend(printer.render_file(diff)?);
         }
         if text.is_empty() && context.out.terminal {
-            let nothing = if options.all || !changes.is_empty() {
-                "No difference.\n"
-            } else {
+            let nothing = if is_plain && is_empty {
                 "Nothing of an agent waits for your review; --all shows every change.\n"
+            } else {
+                "No difference.\n"
             };
             text.extend(nothing.bytes());
         }
@@ -80,17 +81,21 @@ impl DiffScope {
                 ChangeOrPathArg::Path(path) => paths.push(path.clone()),
             }
         }
-        let filter = &options.filter;
-        let is_filtered = !filter.dialog.is_empty()
-            || !filter.agent.is_empty()
-            || filter.file.is_some()
-            || filter.since.is_some()
-            || options.all;
-        if !changes.is_empty() && (is_filtered || !paths.is_empty()) {
+        if !changes.is_empty() && (is_filtered(options) || !paths.is_empty()) {
             exit_with_usage("name changes, or choose them by path and option, not both");
         }
         Self { changes, paths }
     }
+}
+
+/// Returns true if options choose the changes.
+fn is_filtered(options: &DiffArgs) -> bool {
+    let filter = &options.filter;
+    !filter.dialog.is_empty()
+        || !filter.agent.is_empty()
+        || filter.file.is_some()
+        || filter.since.is_some()
+        || options.all
 }
 
 fn diff_of_changes(project: &Project, ids: &[ChangeId]) -> Result<Vec<FileDiff>> {

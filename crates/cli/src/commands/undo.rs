@@ -116,9 +116,9 @@ fn report_nothing_more(context: &CommandContext) -> Result<Exit> {
 }
 
 /// Reports that a step which was not done whole is the last one.
-fn report_stop(context: &CommandContext, done: u32, steps: u32) -> Result<()> {
-    if done < steps && !context.json {
-        context.out.text(&format!("Stopped after step {done} of {steps}.\n"))?;
+fn report_stop(context: &CommandContext, number: u32, steps: u32) -> Result<()> {
+    if number < steps && !context.json {
+        context.out.text(&format!("Stopped at step {number} of {steps}.\n"))?;
     }
     Ok(())
 }

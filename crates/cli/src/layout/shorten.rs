@@ -125,7 +125,7 @@ pub(crate) fn wrap_message(text: &str, label_width: usize, max: usize) -> String
         wrapped.push_str(indent);
         column += indent.len();
         let mut is_first = true;
-        for word in body.split(' ') {
+        for word in words_and_commands(body) {
             let width = word.width();
             if is_first {
                 is_first = false;
@@ -142,6 +142,15 @@ pub(crate) fn wrap_message(text: &str, label_width: usize, max: usize) -> String
         }
     }
     wrapped
+}
+
+/// The words of a line; what stands between backticks, to be copied, is one word.
+fn words_and_commands(line: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    line.split(move |sign: char| {
+        is_quoted ^= sign == '`';
+        sign == ' ' && !is_quoted
+    })
 }
 
 /// A paragraph for people: lines that fit the terminal, each after `indent`.
@@ -249,6 +258,7 @@ mod tests {
         assert_eq!(wrap_message("one two three", 7, 15), "one two\nthree");
         assert_eq!(wrap_message("a:\n  b c d\ne", 0, 5), "a:\n  b c\n  d\ne");
         assert_eq!(wrap_message("see /a/very/long/path", 0, 8), "see\n/a/very/long/path");
+        assert_eq!(wrap_message("run `retake undo 3` now", 0, 9), "run\n`retake undo 3`\nnow");
     }
 
     #[test]

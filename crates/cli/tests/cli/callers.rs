@@ -166,6 +166,37 @@ fn decisions_are_refused_also_outside_of_the_project() {
 }
 
 #[test]
+fn work_in_another_project_is_not_the_agents_to_take_back() {
+    let world = worked();
+    let other = world.outer().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("c.txt"), "c\n").unwrap();
+    let project = other.to_str().unwrap();
+    world.ok(&["init", project]);
+    let tell = |event: Value| {
+        let mut child = world.command(&["event", "--project", project]);
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), event.to_string().as_bytes())
+            .unwrap();
+        assert!(child.wait().unwrap().success());
+    };
+    tell(json!({ "event": "user_message", "dialog": "x", "text": "go" }));
+    tell(
+        json!({ "event": "tool_begin", "dialog": "x", "call": "k", "tool": "Bash", "input": { "command": "y" } }),
+    );
+    std::fs::write(other.join("c.txt"), "changed\n").unwrap();
+    tell(json!({ "event": "tool_end", "dialog": "x", "call": "k", "ok": true }));
+    for command in [
+        format!("cd {project} && retake undo --yes"),
+        format!("retake --project {project} reject --all --yes"),
+    ] {
+        let done = call(&world, &command);
+        assert_eq!(done.code, 1, "{command}: {} {}", done.text(), done.stderr);
+        assert_eq!(std::fs::read_to_string(other.join("c.txt")).unwrap(), "changed\n");
+    }
+}
+
+#[test]
 fn reading_planning_and_checkpoints_are_free() {
     let world = worked();
     for command in [

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use retake_model::{Change, Checkpoint, DialogId, Millis, OperationKind, PathState, ProjectPath};
+use retake_model::{
+    Change, ChangeStatus, Checkpoint, DialogId, Millis, OperationKind, PathState, ProjectPath,
+};
 use retake_store::{ChangeFilter, StoreError};
 
 use crate::error::OperationError;
@@ -57,6 +59,9 @@ impl Project {
                 turns.entry(dialog).or_default().insert(turn);
             }
         }
+        // What is in no file by then goes, too, without a file that is written.
+        let marks = plan.marks.iter().filter(|mark| mark.new == ChangeStatus::Reverted);
+        let taken: BTreeSet<_> = taken.into_iter().chain(marks.map(|mark| mark.change)).collect();
         for (dialog, numbers) in turns {
             for turn in numbers {
                 let filter = ChangeFilter {

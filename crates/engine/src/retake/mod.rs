@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use retake_model::{Caller, Checkpoint, Millis};
-use retake_store::{FoundProject, Home, ProjectIdentity, RootIdentity, RootPresence, StoreError};
+use retake_store::{
+    AgentCall, FoundProject, Home, ProjectIdentity, RootIdentity, RootPresence, Store, StoreAccess,
+    StoreError,
+};
 use retake_workspace::{OpenError, git};
 
 pub use located::LocatedProject;
@@ -267,6 +270,21 @@ impl Retake {
             created_at: identity.created_at,
         };
         Ok(self.home.projects()?.into_iter().map(known).collect())
+    }
+
+    /// Returns the calls of agents that can still do something, of all projects. Only the records are
+    /// read: a folder that was moved, or hangs, does not matter. A record that cannot be read has none.
+    pub fn all_agent_calls(&self) -> Result<Vec<AgentCall>, StoreError> {
+        let mut calls = Vec::new();
+        for identity in self.home.projects()? {
+            let folder = self.home.project_folder(&identity.id);
+            let own = Store::open(&folder, StoreAccess::Read).and_then(|store| store.agent_calls());
+            match own {
+                Ok(own) => calls.extend(own),
+                Err(error) => tracing::info!(%error, "the calls of a project are not known"),
+            }
+        }
+        Ok(calls)
     }
 
     /// Finds the project with this id without opening it, even if its folder is gone or another

@@ -338,8 +338,9 @@ impl Settings {
 
 /// Reads a settings file; `None` if there is none. A pipe is not read: it would block.
 pub fn read_settings_text(path: &Path) -> std::io::Result<Option<String>> {
+    use std::os::unix::fs::FileTypeExt as _;
     match path.metadata() {
-        Ok(data) if !data.is_file() => Err(std::io::Error::other("it is not a regular file")),
+        Ok(data) if data.file_type().is_fifo() => Err(std::io::Error::other("it is a pipe")),
         Ok(_) => std::fs::read_to_string(path).map(Some),
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(why) => Err(why),

@@ -350,7 +350,7 @@ fn time_budget(project: &Project, message: &HookMessage) -> Duration {
 }
 
 /// Waits until the message that the dialog's work belongs to is recorded. If it does not come in
-/// time, the work is that of no message.
+/// time, the work is that of no message. Where a turn is open already, nothing is waited for.
 fn wait_for_message(
     project: &Project,
     dialog: &DialogId,

@@ -61,9 +61,11 @@ impl<'a> TranscriptReader<'a> {
         };
         let EventKind::UserMessage { text } = &mut event.what else { return };
         let is_by_user = |spoken: &&TranscriptMessage| spoken.by == Speaker::User;
-        // The answer may already stand behind a message that its hook does not carry.
+        // The answer may already stand behind a message that its hook does not carry. One that was
+        // recorded before is another message.
         let told = if text.is_empty() {
-            part.spoken.iter().rfind(is_by_user)
+            let known = self.last_message_index(&event.dialog);
+            part.spoken.iter().rfind(is_by_user).filter(|told| Some(told.index) > known)
         } else {
             part.spoken.last().filter(is_by_user)
         };
@@ -74,6 +76,12 @@ impl<'a> TranscriptReader<'a> {
             }
             _ => Some(part.messages),
         };
+    }
+
+    /// The place of the person's last message on record; none if that is not known.
+    fn last_message_index(&self, dialog: &DialogId) -> Option<u64> {
+        let turns = self.project.dialog(dialog).ok()??.turns;
+        self.project.message_of_turn(dialog, turns).ok()??.index
     }
 
     /// Where there is nothing to read now, what was read before counts: the transcript begins with

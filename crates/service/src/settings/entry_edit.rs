@@ -42,7 +42,7 @@ pub(super) fn put(
     Ok([&text[..range.start], &new, &text[range.end..]].concat())
 }
 
-/// The lines of an entry; none if something else stands in them.
+/// The lines of an entry; none if its place is not known.
 fn entry_lines(
     text: &str,
     key: Option<Range<usize>>,
@@ -59,7 +59,12 @@ fn line_end(text: &str, at: usize) -> usize {
 
 /// The end of a section's last entry, or of its heading.
 fn end_of_section(text: &str, table: &Table) -> Option<usize> {
-    let last = table.iter().filter_map(|(_, item)| item.span()).map(|span| span.end).max();
+    let last = table
+        .iter()
+        .filter(|(_, item)| item.is_value())
+        .filter_map(|(_, item)| item.span())
+        .map(|span| span.end)
+        .max();
     let end = last.or_else(|| table.span().map(|span| span.end))?;
     Some(line_end(text, end))
 }

@@ -124,10 +124,12 @@ impl RunRecording {
         }
         if !own.files.is_empty() {
             print_message("retake", TextStyle::Mark, &own.describe());
+            let name = self.project.dialog_name(&self.dialog);
+            let name = name.unwrap_or_else(|_| self.dialog.0.clone());
             print_message(
                 "undo",
                 TextStyle::Mark,
-                &format!("retake rollback --dialog {}", self.project.dialog_name(&self.dialog)?),
+                &format!("retake rollback --dialog {}", quoted(&name)),
             );
         }
         if !others.files.is_empty() {

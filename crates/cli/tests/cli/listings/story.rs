@@ -57,6 +57,10 @@ impl Story {
         world.write("node_modules/left-pad/index.js", "x\n");
         world.write("assets/video/introduction_to_the_shop.mp4", vec![7; 70_000]);
         world.write("src/old_cart.ts", "export const cart = [];\n");
+        // So much that the record has some MiB, however much of it is in SQLite's log.
+        for number in 0..40_u64 {
+            world.write(&format!("assets/photos/{number:02}.jpg"), noise(number));
+        }
     }
 
     /// Claude Code works in three turns, with a subagent in the first.
@@ -171,8 +175,20 @@ impl Story {
         let project = self.world.store();
         let project = project.file_name().unwrap().to_str().unwrap();
         text = text.replace(project, &"0123456789abcdef".repeat(4)[..project.len()]);
-        without_numbers(&without_free_space(&text))
+        without_numbers(&without_record_sizes(&without_free_space(&text)))
     }
+}
+
+/// Bytes that cannot be compressed, by xorshift.
+fn noise(seed: u64) -> Vec<u8> {
+    let mut state = seed + 0x9e37_79b9_7f4a_7c15;
+    let next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    std::iter::repeat_with(next).take(60_000 / 8).flatten().collect()
 }
 
 /// Replaces the space that is free on the disk.
@@ -180,6 +196,13 @@ fn without_free_space(text: &str) -> String {
     let Some((before, after)) = text.split_once(" free,") else { return text.to_owned() };
     let words = before.rsplitn(3, ' ').last().unwrap_or_default();
     format!("{words} 99.99 GiB free,{after}")
+}
+
+/// Replaces the size of the records without their contents, which is about one MiB.
+fn without_record_sizes(text: &str) -> String {
+    let Some((before, after)) = text.split_once(", records ") else { return text.to_owned() };
+    let (_, rest) = after.split_once('.').and_then(|(_, rest)| rest.split_once('.')).unwrap();
+    format!("{before}, records 99.99 KiB.{rest}")
 }
 
 /// Sizes depend on the file system, and times on the clock: the digits of `136.81 KiB` and of
