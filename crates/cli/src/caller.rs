@@ -82,9 +82,9 @@ impl CommandContext {
         self.resolve_caller_anywhere();
     }
 
-    /// Resolves a person by the open calls of all projects.
+    /// Resolves a person by the open calls of all projects, once.
     fn resolve_caller_anywhere(&self) {
-        if self.caller.borrow().is_person() {
+        if self.caller.borrow().is_person() && !self.is_looked_for_anywhere.replace(true) {
             // Damage of a record is reported by what reads it.
             self.resolve_by_calls(self.retake.all_agent_calls().unwrap_or_default());
         }

@@ -72,6 +72,8 @@ pub(crate) struct CommandContext {
     pub(crate) user_home: Option<PathBuf>,
     /// Who runs the command.
     pub(crate) caller: RefCell<Caller>,
+    /// Whether the caller was looked for among the open calls of all projects.
+    pub(crate) is_looked_for_anywhere: Cell<bool>,
     /// Whether requests skip the daemon: by option, or since none answered.
     no_daemon: Cell<bool>,
 }
@@ -112,6 +114,7 @@ impl CommandContext {
             },
             user_home: folder("HOME"),
             caller: RefCell::new(caller),
+            is_looked_for_anywhere: Cell::new(false),
             no_daemon: Cell::new(global.no_daemon),
         })
     }

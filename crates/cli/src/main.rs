@@ -32,7 +32,7 @@ use crate::caller::initial_caller;
 use crate::context::{CommandContext, Exit};
 use crate::escape::{escape, escape_text};
 use crate::failure::{ApiError, failure_of};
-use crate::output::{Output, TextStyle, print_cancelled, print_message};
+use crate::output::{Output, TextStyle, print_cancelled, print_hint, print_message};
 
 fn main() -> ExitCode {
     if completion::answer_request() {
@@ -98,7 +98,7 @@ fn print_failure(failure: &ApiError, json: bool) {
     }
     print_message("error", TextStyle::Bad, &failure.message);
     if let Some(hint) = &failure.hint {
-        print_message("hint", TextStyle::Mark, hint);
+        print_hint(hint);
     }
 }
 

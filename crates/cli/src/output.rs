@@ -244,6 +244,13 @@ pub(crate) fn print_message(label: &str, style: TextStyle, text: &str) {
     let _ = writeln!(stderr, "{label}: {text}");
 }
 
+/// Prints a hint on standard error, whole: it has commands to copy. `text` is escaped here.
+pub(crate) fn print_hint(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let label = TextStyle::Mark.paint("hint", stderr_colour());
+    let _ = writeln!(stderr, "{label}: {}", escape_text(text));
+}
+
 /// Prints that the person declined: a decision, and no error. `text` is escaped here.
 pub(crate) fn print_cancelled(text: &str) {
     let _ = writeln!(io::stderr().lock(), "Cancelled; {}.", escape_text(text));

@@ -86,7 +86,7 @@ pub(crate) fn wrap_words(text: &str, max: usize) -> Vec<String> {
     let max = max.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in text.split(' ') {
+    for word in words_and_commands(text) {
         let gap = usize::from(!line.is_empty());
         if line.width() + gap + word.width() > max && !line.is_empty() {
             lines.push(std::mem::take(&mut line));

@@ -18,7 +18,7 @@ use retake_service::request::ApplyPlan;
 use crate::args::ApplyArgs;
 use crate::context::{CommandContext, Exit};
 use crate::failure::{ApiError, declined_failure, failure_of};
-use crate::output::{TextStyle, is_interactive, print_cancelled, print_message};
+use crate::output::{TextStyle, is_interactive, print_cancelled, print_hint, print_message};
 
 use conflict::ConflictResolution;
 pub(crate) use conflict::TakeBackAttempt;
@@ -182,7 +182,9 @@ impl PlanOutcome {
                     context.out.paged(&text)?;
                 }
                 print_message("error", TextStyle::Bad, &failure.message);
-                failure.hint.iter().for_each(|hint| print_message("hint", TextStyle::Mark, hint));
+                if let Some(hint) = &failure.hint {
+                    print_hint(hint);
+                }
             }
             PlanStage::Planned => {
                 let mut text = self.render_preview(context, project, options, "Plan")?;

@@ -1,12 +1,13 @@
 //! Files that an agent has read, and when it is warned that they changed since.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod metadata;
+mod open_calls;
 mod walk;
 
 use expect_test::expect;
-use fastrand::Rng;
 use retake_engine::model::{AgentId, AgentRef, ContextSource, DialogId, Event, EventKind};
-use retake_engine::{Audience, MetadataEntry, RecordState, ReplySupport, Submission, TaskMetadata};
+use retake_engine::{Audience, ReplySupport, Submission};
 use retake_testkit::{TestProject, check, play};
 use serde_json::json;
 
@@ -225,187 +226,8 @@ fn git_and_retake_itself_are_named() {
     );
 }
 
-#[test]
-fn a_person_who_writes_while_a_tool_reads_is_not_overlooked() {
-    check(
-        r#"
-        file a.txt: 1\n2\n
-        init
-        say d: hello
-        begin d c1 Read {"file_path":"a.txt"}
-        file a.txt: 1\ntwo\n
-        end d c1
-        stale d
-        attempt d c2 a.txt: 1 => one
-        "#,
-        &expect![[r#"
-            "a.txt" modify by user +1 -1
-            a.txt: line 2 changed by the user
-            deny a.txt: line 2 changed by the user
-        "#]],
-    );
-}
-
-#[test]
-fn what_was_denied_did_not_happen() {
-    check(
-        r"
-        file a.txt: 1\n2\n
-        init
-        say d: hello
-        read d c1 a.txt
-        file a.txt: 1\ntwo\n
-        attempt d c2 a.txt: 1 => one
-        file a.txt: mine\ntwo\n
-        look
-        turn-end d
-        ",
-        &expect![[r#"
-            "a.txt" modify by user +1 -1
-            deny a.txt: line 2 changed by the user
-            "a.txt" modify by user +1 -1
-        "#]],
-    );
-}
-
-#[test]
-fn what_somebody_makes_of_an_edit_before_its_end_is_not_known_to_its_agent() {
-    check(
-        r#"
-        file a.txt: 1\n2\n3\n4\n5\n
-        init
-        say d: hello
-        read d c1 a.txt
-        begin d c2 Edit {"file_path":"a.txt","old_string":"1","new_string":"one"}
-        file a.txt: one\n2\n3\nfour\n5\n
-        end d c2
-        stale d
-        attempt d c3 a.txt: 2 => two
-        read d c4 a.txt
-        begin d c5 Edit {"file_path":"a.txt","old_string":"2","new_string":"t( w,o )"}
-        file a.txt: one\nt(w, o)\n3\nfour\n5\n
-        end d c5
-        stale d
-        context d
-        "#,
-        &expect![[r#"
-            "a.txt" modify by agent d/main:c2 window +2 -2
-            a.txt: line 4 changed by the user
-            deny a.txt: line 4 changed by the user
-            "a.txt" modify by agent d/main:c5 window +1 -1
-            a.txt stale read_tool read 4 edit - user -
-            a.txt stale roo_edited read 6 edit 6 user -
-            a.txt stale read_tool read 9 edit 6 user -
-            a.txt active roo_edited read 11 edit 11 user -
-        "#]],
-    );
-}
-
-#[test]
-fn an_edit_that_was_replaced_before_a_scan_saw_it_is_what_its_agent_knows() {
-    check(
-        r#"
-        file a.txt: 1\n2\n3\n4\n5\n
-        init
-        say d: hello
-        begin d c1 Edit {"file_path":"a.txt","old_string":"1","new_string":"one"}
-        file a.txt: one\n2\n3\n4\n5\n
-        file a.txt: 1\n2\n3\n4\nfive\n
-        look
-        end d c1
-        context d
-        stale d
-        attempt d c2 a.txt: 2 => two
-        "#,
-        &expect![[r#"
-            "a.txt" modify by user +1 -1
-            a.txt stale roo_edited read 5 edit 5 user -
-            a.txt active user_edited read 5 edit 5 user 4
-            a.txt: line 1 changed by the user
-            deny a.txt: line 1 changed by the user
-        "#]],
-    );
-}
-
 fn main_of(dialog: &str) -> (DialogId, AgentId) {
     (dialog.into(), "main".into())
-}
-
-/// Entries as another program may have kept them, the newest one of each path active.
-fn any_metadata(rng: &mut Rng) -> TaskMetadata {
-    let mut entries: Vec<MetadataEntry> = Vec::new();
-    for _ in 0..rng.usize(0..12) {
-        let path = *rng.choice(&["a.txt", "src/b.rs", "gone.txt", "ü ñ"]).unwrap();
-        for earlier in entries.iter_mut().filter(|earlier| earlier.path == path) {
-            earlier.record_state = RecordState::Stale;
-        }
-        let mut date = || rng.bool().then(|| rng.i64(0..5));
-        let (roo_read_date, roo_edit_date, user_edit_date) = (date(), date(), date());
-        entries.push(MetadataEntry {
-            path: path.to_owned(),
-            record_state: RecordState::Active,
-            record_source: *rng.choice(ContextSource::ALL).unwrap(),
-            roo_read_date,
-            roo_edit_date,
-            user_edit_date,
-        });
-    }
-    TaskMetadata { files_in_context: entries }
-}
-
-#[test]
-fn what_another_program_kept_comes_out_as_it_went_in_and_only_once() {
-    let test = TestProject::in_memory();
-    test.write("a.txt", "1\n");
-    test.write("src/b.rs", "2\n");
-    let project = test.init();
-    for seed in 0..40 {
-        let metadata = any_metadata(&mut Rng::with_seed(seed));
-        let (dialog, agent) = main_of(&format!("d{seed}"));
-        let reader = AgentRef { dialog: &dialog, agent: &agent };
-        let json = metadata.to_json().unwrap();
-        let read = TaskMetadata::from_json(json.as_bytes()).unwrap();
-        let imported = project.import_context(reader, &read, test.tick()).unwrap();
-        assert_eq!(imported.entries, metadata.files_in_context.len(), "seed {seed}");
-        let exported = project.export_context(&dialog, &agent).unwrap();
-        assert_eq!(exported, metadata, "seed {seed}");
-        let again = project.import_context(reader, &exported, test.tick()).unwrap();
-        assert_eq!((again.entries, again.known), (0, imported.entries), "seed {seed}");
-        assert_eq!(project.export_context(&dialog, &agent).unwrap(), metadata, "seed {seed}");
-    }
-}
-
-#[test]
-fn dates_decide_on_what_came_from_elsewhere_until_the_agent_looks() {
-    let test = TestProject::new();
-    play(&test, "file a.txt: 1\\n\nfile b.txt: 2\\n\ninit");
-    let (dialog, agent) = main_of("d");
-    let entry = |path: &str, read, user| MetadataEntry {
-        path: path.to_owned(),
-        record_state: RecordState::Active,
-        record_source: ContextSource::ReadTool,
-        roo_read_date: Some(read),
-        roo_edit_date: None,
-        user_edit_date: Some(user),
-    };
-    let files_in_context =
-        vec![entry("a.txt", 1, 2), entry("b.txt", 2, 1), entry("sub/.git/config", 1, 2)];
-    let metadata = TaskMetadata { files_in_context };
-    let project = test.open();
-    let reader = AgentRef { dialog: &dialog, agent: &agent };
-    let imported = project.import_context(reader, &metadata, test.tick()).unwrap();
-    assert_eq!(imported.entries, 2);
-    assert_eq!(imported.skipped, [("sub/.git/config".to_owned(), "it is git's own".to_owned())]);
-    let stale = || -> Vec<_> {
-        let files = project.stale_files(&dialog, &agent).unwrap().into_iter();
-        files.map(|file| format!("{} {}", file.path, file.describe(Audience::Person))).collect()
-    };
-    assert_eq!(stale(), ["a.txt changed"]);
-    test.write("b.txt", "two\n");
-    test.refresh();
-    assert_eq!(stale(), ["a.txt changed", "b.txt line 1 changed by you"]);
-    play(&test, "read d c1 a.txt\nread d c2 b.txt");
-    assert_eq!(stale(), Vec::<String>::new());
 }
 
 #[test]
@@ -471,58 +293,6 @@ fn the_same_is_never_told_twice_and_what_is_new_always() {
             "a.txt" create by user +2 -0
             deny a.txt: changed by the user
             "a.txt" modify by agent d/main:c10 certain +1 -1
-        "#]],
-    );
-}
-
-#[test]
-fn what_happens_while_a_command_runs_was_not_seen_unless_it_aims_at_it() {
-    check(
-        r"
-        file a.txt: f(1)\n2\n3\n4\n
-        init
-        say d: hello
-        read d c1 a.txt
-        begin d c2 sh: cargo test
-        file a.txt: f(1)\n2\n3\nfour\n
-        end d c2
-        attempt d c3 a.txt: 2 => two
-        read d c4 a.txt
-        begin d c5 sh: cargo fmt
-        file a.txt: f( 1 )\n2\n3\nfour\n
-        end d c5
-        shell d c6: sed -i s/3/three/ a.txt
-        attempt d c7 a.txt: 2 => two
-        ",
-        &expect![[r#"
-            "a.txt" modify by agent d/main:c2 window +1 -1
-            deny a.txt: line 4 changed
-            "a.txt" modify by agent d/main:c5 window +1 -1
-            "a.txt" modify by agent d/main:c6 window +1 -1
-            "a.txt" modify by agent d/main:c7 certain +1 -1
-        "#]],
-    );
-}
-
-#[test]
-fn a_begin_that_comes_again_after_its_denial_opens_nothing() {
-    check(
-        r"
-        file a.txt: 1\n2\n
-        init
-        say d: hello
-        read d c1 a.txt
-        file a.txt: 1\ntwo\n
-        attempt d c2 a.txt: 1 => one
-        begin d c2 Edit {}
-        file a.txt: mine\ntwo\n
-        turn-end d
-        ",
-        &expect![[r#"
-            "a.txt" modify by user +1 -1
-            deny a.txt: line 2 changed by the user
-            ! duplicate_begin
-            "a.txt" modify by user +1 -1
         "#]],
     );
 }

@@ -18,7 +18,9 @@ use super::table::{SetupTable, needs_approval};
 use crate::context::{CommandContext, Exit};
 use crate::escape::escape_text;
 use crate::failure::ApiError;
-use crate::output::{Output, TextStyle, print_cancelled, print_message, print_to_person};
+use crate::output::{
+    Output, TextStyle, print_cancelled, print_hint, print_message, print_to_person,
+};
 
 /// Inputs of all reports.
 pub(super) struct SetupReport<'a> {
@@ -135,7 +137,7 @@ impl SetupReport<'_> {
         let shown = |text: &str| with_tilde(text, &self.machine.home);
         print_message("error", TextStyle::Bad, &shown(&failure.message));
         if let Some(hint) = &failure.hint {
-            print_message("hint", TextStyle::Mark, &shown(hint));
+            print_hint(&shown(hint));
         }
     }
 
