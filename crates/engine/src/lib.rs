@@ -51,6 +51,7 @@ mod calls;
 mod content;
 mod error;
 mod error_code;
+mod feedback;
 mod freshness;
 mod history;
 mod journal;
@@ -119,6 +120,9 @@ pub use operations::session::{Approval, SessionFile, SessionStatus};
 pub use operations::step_list::{ListedStep, StepLists, StepPage, StepState};
 pub use operations::steps::UndoStep;
 pub use operations::undo::NothingToUndo;
+
+// feedback: what the person says to agents about their work.
+pub use feedback::{FeedbackChannel, FeedbackItems, FeedbackMoments};
 
 // freshness: what agents know of files.
 pub use freshness::{

@@ -4,6 +4,8 @@ use retake_model::{Caller, Event, EventOrigin, Millis};
 use retake_store::SpoolEntry;
 use serde::{Deserialize, Serialize};
 
+use crate::feedback::FeedbackMoments;
+
 /// An event that is submitted for recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
@@ -17,6 +19,9 @@ pub struct Submission {
     /// The kinds of reply that the sender can act on.
     #[serde(alias = "hears")]
     pub reply_support: ReplySupport,
+    /// The moments at which the sender passes feedback on to its model.
+    #[serde(default)]
+    pub feedback_moments: FeedbackMoments,
     /// Time until which the sender waits for the reply; `None` for no limit. Compared with the
     /// host's clock, see [`Project::set_clock`](crate::Project::set_clock).
     #[serde(default)]
@@ -60,6 +65,7 @@ impl Submission {
             event,
             at,
             reply_support: ReplySupport::default(),
+            feedback_moments: FeedbackMoments::default(),
             deadline: None,
             origin: EventOrigin::default(),
             was_spooled: false,
@@ -71,6 +77,12 @@ impl Submission {
     #[must_use]
     pub fn with_reply_support(self, reply_support: ReplySupport) -> Self {
         Self { reply_support, ..self }
+    }
+
+    /// The same event from a sender that passes feedback on at these moments.
+    #[must_use]
+    pub fn with_feedback_moments(self, feedback_moments: FeedbackMoments) -> Self {
+        Self { feedback_moments, ..self }
     }
 
     /// The same event, said by this caller.

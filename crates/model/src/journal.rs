@@ -65,6 +65,16 @@ text_enum! {
         ContextTracked = "context_tracked",
         /// An agent's context was imported from another program's record.
         ContextImported = "context_imported",
+        /// The person saw hunks, or took that back.
+        HunksReviewed = "hunks_reviewed",
+        /// The person has seen everything up to here.
+        ReviewSeen = "review_seen",
+        /// A rejection was queued, carried out, dropped or cancelled.
+        RejectionQueue = "rejection_queue",
+        /// A comment on lines was made, sent, answered, resolved or removed.
+        ReviewComment = "review_comment",
+        /// An agent was told of comments and rejections.
+        FeedbackHeard = "feedback_heard",
         /// A kind that this program does not know: a newer one wrote it, or the row is damaged.
         Unknown = "unknown",
     }

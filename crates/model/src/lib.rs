@@ -16,6 +16,7 @@ mod number;
 mod object;
 mod operation;
 mod path;
+mod review;
 mod seen_file;
 mod stamp;
 mod state;
@@ -37,6 +38,10 @@ pub use number::format_count;
 pub use object::{ObjectId, ParseObjectIdError};
 pub use operation::{Operation, OperationId, OperationKind, OperationState};
 pub use path::{PathError, ProjectPath};
+pub use review::{
+    CommentAnchor, CommentKind, CommentState, HunkId, HunkKind, LineSide, QueueState,
+    QueuedRejection, ReviewComment,
+};
 pub use seen_file::{ContextSource, LineSpan, SeenFile};
 pub use stamp::{Millis, Stamp};
 pub use state::{FileKind, FileState, Gap, GapReason, PathState};

@@ -57,14 +57,16 @@ impl Batch<'_> {
         Ok(row)
     }
 
-    /// Removes the callers that no event and no operation refers to.
+    /// Removes the callers that no row refers to.
     pub(crate) fn remove_unused_callers(&self) -> Result<(), StoreError> {
         self.caller_row.replace(None);
         self.execute(
             "remove callers",
             "DELETE FROM caller WHERE id NOT IN
                  (SELECT caller FROM event WHERE caller IS NOT NULL
-                  UNION SELECT caller FROM operation WHERE caller IS NOT NULL)",
+                  UNION SELECT caller FROM operation WHERE caller IS NOT NULL
+                  UNION SELECT caller FROM queued_rejection WHERE caller IS NOT NULL
+                  UNION SELECT caller FROM review_comment WHERE caller IS NOT NULL)",
             [],
         )?;
         Ok(())

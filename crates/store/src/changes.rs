@@ -170,6 +170,22 @@ impl Store {
         seq.map_or(Ok(None), |seq| self.change(ChangeId(seq as u64)))
     }
 
+    /// The path from which a file was last moved to this one before a change, with that move.
+    pub fn last_move_to(
+        &self,
+        path: &ProjectPath,
+        before: ChangeId,
+    ) -> Result<Option<(ProjectPath, ChangeId)>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT old_path, seq FROM change WHERE path = ?1 AND seq < ?2 AND old_path IS NOT NULL
+             ORDER BY seq DESC LIMIT 1",
+        )?;
+        let found = query.query_row((path.as_bytes(), before.0 as i64), |row| {
+            Ok((row.get::<_, Vec<u8>>(0)?, ChangeId(row.get::<_, i64>(1)? as u64)))
+        });
+        found.optional()?.map(|(old, moved)| Ok((path_from(old)?, moved))).transpose()
+    }
+
     /// Returns whether the path is on record with this content before one of its last changes.
     pub fn path_had_content(
         &self,

@@ -263,6 +263,11 @@ impl Batch<'_> {
             ("dialog_title", "title", "NULL"),
             ("work_session", "message", "NULL"),
             ("operation", "title", "kind"),
+            ("rejection", "reason", "NULL"),
+            ("queued_rejection", "reason", "NULL"),
+            ("review_comment", "text", "'[purged]'"),
+            ("review_comment", "answer", "NULL"),
+            ("review_comment", "anchor", "'{}'"),
         ] {
             let sql = format!("SELECT DISTINCT {column} FROM {table} WHERE {column} NOT NULL");
             let mut query = self.db.prepare(&sql)?;

@@ -39,6 +39,13 @@ DELETE FROM undoes WHERE operation NOT IN (SELECT seq FROM operation)
     OR undone NOT IN (SELECT seq FROM operation);
 DELETE FROM mark WHERE operation NOT IN (SELECT seq FROM operation)
     OR change NOT IN (SELECT seq FROM change);
+DELETE FROM rejection WHERE operation NOT IN (SELECT seq FROM operation);
+DELETE FROM taken_part WHERE operation NOT IN (SELECT seq FROM operation)
+    OR change NOT IN (SELECT seq FROM change);
+DELETE FROM rejected_run WHERE operation NOT IN (SELECT seq FROM operation);
+DELETE FROM added_again WHERE operation NOT IN (SELECT seq FROM operation)
+    OR change NOT IN (SELECT seq FROM change);
+DELETE FROM rejection_notice WHERE operation NOT IN (SELECT seq FROM operation);
 DELETE FROM step WHERE operation NOT IN (SELECT seq FROM operation);
 UPDATE operation SET undone_by = NULL WHERE undone_by NOT IN (SELECT seq FROM operation);
 UPDATE change SET call = NULL WHERE call NOT IN (SELECT id FROM call);

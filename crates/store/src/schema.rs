@@ -11,7 +11,7 @@ use crate::StoreError;
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// All migrations, oldest first.
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12, V13, V14];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12, V13, V14, V15];
 
 const V1: &str = "
 CREATE TABLE meta(
@@ -446,6 +446,86 @@ UPDATE dialog SET number = counted.number FROM (
     SELECT id, row_number() OVER (ORDER BY started_at, id) AS number FROM dialog
 ) AS counted WHERE counted.id = dialog.id;
 CREATE INDEX dialog_by_number ON dialog(number);
+";
+
+/// Review: lines that the person has seen, rejections with their reasons and what they took out,
+/// rejections that wait for the end of a turn, and comments.
+const V15: &str = "
+CREATE TABLE reviewed_line(
+    path BLOB    NOT NULL,
+    key  INTEGER NOT NULL,
+    PRIMARY KEY(path, key)
+) WITHOUT ROWID;
+
+CREATE TABLE rejection(
+    operation INTEGER PRIMARY KEY REFERENCES operation(seq),
+    reason    TEXT
+);
+
+CREATE TABLE taken_part(
+    operation INTEGER NOT NULL REFERENCES operation(seq),
+    path      BLOB    NOT NULL,
+    change    INTEGER NOT NULL REFERENCES change(seq),
+    PRIMARY KEY(operation, path, change)
+) WITHOUT ROWID;
+CREATE INDEX taken_part_by_change ON taken_part(change);
+
+CREATE TABLE rejected_run(
+    operation INTEGER NOT NULL REFERENCES operation(seq),
+    path      BLOB    NOT NULL,
+    digest    INTEGER NOT NULL,
+    first     INTEGER NOT NULL,
+    lines     INTEGER NOT NULL,
+    PRIMARY KEY(operation, path, digest)
+) WITHOUT ROWID;
+CREATE INDEX rejected_run_by_path ON rejected_run(path);
+
+CREATE TABLE added_again(
+    change    INTEGER NOT NULL REFERENCES change(seq),
+    operation INTEGER NOT NULL REFERENCES operation(seq),
+    heard     INTEGER,
+    PRIMARY KEY(change, operation)
+) WITHOUT ROWID;
+CREATE INDEX added_again_unheard ON added_again(change) WHERE heard IS NULL;
+
+CREATE TABLE rejection_notice(
+    operation INTEGER NOT NULL REFERENCES operation(seq),
+    dialog    TEXT    NOT NULL,
+    heard     INTEGER,
+    PRIMARY KEY(operation, dialog)
+) WITHOUT ROWID;
+CREATE INDEX rejection_notice_unheard ON rejection_notice(dialog) WHERE heard IS NULL;
+
+CREATE TABLE queued_rejection(
+    id        INTEGER PRIMARY KEY,
+    at        INTEGER NOT NULL,
+    path      BLOB    NOT NULL,
+    request   TEXT    NOT NULL,
+    reason    TEXT,
+    dialogs   TEXT    NOT NULL,
+    caller    INTEGER,
+    state     TEXT    NOT NULL,
+    outcome   TEXT,
+    operation INTEGER
+);
+CREATE INDEX queued_rejection_waiting ON queued_rejection(id) WHERE state = 'waiting';
+
+CREATE TABLE review_comment(
+    id          INTEGER PRIMARY KEY,
+    at          INTEGER NOT NULL,
+    path        BLOB,
+    dialog      TEXT,
+    kind        TEXT    NOT NULL,
+    state       TEXT    NOT NULL,
+    text        TEXT    NOT NULL,
+    answer      TEXT,
+    anchor      TEXT    NOT NULL,
+    batch       INTEGER,
+    heard       INTEGER,
+    caller      INTEGER
+);
+CREATE INDEX review_comment_by_path ON review_comment(path);
+CREATE INDEX review_comment_unheard ON review_comment(dialog) WHERE state = 'sent' AND heard IS NULL;
 ";
 
 /// The schema of an open database.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{
-    Change, ChangeId, ChangeType, CheckpointKind, DialogId, JournalKind, LineChanges, Millis,
-    ObjectId, OperationId, OperationState, PathState, ProjectPath, Stamp,
+    Change, ChangeId, ChangeStatus, ChangeType, CheckpointKind, DialogId, JournalKind, LineChanges,
+    Millis, ObjectId, OperationId, OperationKind, OperationState, PathState, ProjectPath, Stamp,
 };
 use retake_store::{Batch, ChangeFilter, OperationStep, StatusMark, Store, StoreError};
 use serde_json::json;
@@ -15,6 +15,7 @@ use crate::attribution::own_operation::own_change_method;
 use crate::attribution::rules::Attribution;
 use crate::content::comparable::line_changes_between;
 use crate::error::OperationError;
+use crate::feedback::rejection::{TakenPlaces, record_rejection, record_taken_places};
 use crate::journal::record_entry;
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason};
 use crate::project::Project;
@@ -53,6 +54,7 @@ impl Project {
         if matches!(plan.follow_up, FollowUp::Restored { .. }) {
             forget_hunk_decisions(&batch, &plan)?;
         }
+        record_taken_back(&batch, id, &plan, &failed, whole)?;
         let state = if whole { OperationState::Done } else { OperationState::Partial };
         batch.end_operation(id, state, untidy)?;
         record_operation_event(&batch, id, state, &plan, batch.next_stamp(at))?;
@@ -178,6 +180,39 @@ fn set_marks(
     set.try_for_each(|mark| batch.apply_mark(id, mark, at))
 }
 
+/// Records of which changes single places went, and, of a rejection, what the agents are told.
+fn record_taken_back(
+    batch: &Batch<'_>,
+    id: OperationId,
+    plan: &Plan,
+    failed: &BTreeSet<u64>,
+    whole: bool,
+) -> Result<(), StoreError> {
+    let mut concerned: BTreeSet<ChangeId> =
+        batch.marks(id, true)?.iter().map(|mark| mark.change).collect();
+    match &plan.follow_up {
+        FollowUp::Rejected { places, .. } => {
+            for places in places.iter().filter(|places| !failed.contains(&places.part)) {
+                concerned.extend(&places.changes);
+                let (path, changes) = (&places.path, places.changes.as_slice());
+                record_taken_places(batch, id, &TakenPlaces { path, changes })?;
+            }
+        }
+        FollowUp::Hunks { change, status, .. } if whole && *status != ChangeStatus::Accepted => {
+            let change = ChangeId(*change);
+            concerned.insert(change);
+            for path in recorded_paths(batch, id)? {
+                record_taken_places(batch, id, &TakenPlaces { path: &path, changes: &[change] })?;
+            }
+        }
+        _ => {}
+    }
+    if plan.kind == OperationKind::Reject && !concerned.is_empty() {
+        record_rejection(batch, id, plan.rejection_reason(), &concerned)?;
+    }
+    Ok(())
+}
+
 /// Runs the follow-up once the files are written; returns the checkpoint of a restore.
 fn run_follow_up(
     batch: &Batch<'_>,
@@ -192,7 +227,7 @@ fn run_follow_up(
         }
     }
     match follow_up {
-        FollowUp::Nothing => Ok(None),
+        FollowUp::Nothing | FollowUp::Rejected { .. } => Ok(None),
         FollowUp::Restored { to, dialog } => {
             let dialog = dialog.clone().map(DialogId);
             let (kind, message) = (CheckpointKind::AfterRestore, format!("Restored to {to}"));
@@ -254,7 +289,7 @@ pub(crate) fn set_hunk_decisions(
     follow_up: &FollowUp,
     keep: bool,
 ) -> Result<(), StoreError> {
-    let FollowUp::Hunks { change, numbers, status } = follow_up else { return Ok(()) };
+    let FollowUp::Hunks { change, numbers, status, .. } = follow_up else { return Ok(()) };
     for number in numbers {
         batch.decide_hunk(ChangeId(*change), *number, keep.then_some(*status))?;
     }

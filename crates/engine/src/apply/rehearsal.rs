@@ -14,7 +14,7 @@ use retake_store::{BatchGroup, FileLock, OperationStep};
 use crate::apply::AppliedPlan;
 use crate::apply::run::{StepFate, StepOutcome};
 use crate::error::OperationError;
-use crate::plan::{FollowUp, Plan, PlannedFile};
+use crate::plan::{Plan, PlannedFile};
 use crate::project::Project;
 
 /// A guard: while it lives, operations plan on top of the rehearsed state. Drop rolls back.
@@ -106,6 +106,6 @@ fn rehearsed_steps(plan: &Plan) -> Vec<OperationStep> {
 impl Plan {
     /// Returns whether the plan has nothing to do.
     pub(super) fn is_idle(&self) -> bool {
-        !self.does_something() && self.follow_up == FollowUp::Nothing
+        !self.does_something() && !self.follow_up.acts_alone()
     }
 }

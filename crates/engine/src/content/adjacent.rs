@@ -30,16 +30,113 @@ pub(crate) fn merge_adjacent(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<
     let theirs = SideEdits::new(&base, theirs);
     for edit in &ours.edits {
         for other in theirs.edits_around(&edit.old) {
-            let fits = !overlap(&edit.old, &other.old)
-                && (edit.new.is_empty() || other.new.is_empty())
-                && (!edit.new.is_empty() || is_unambiguous(&base, &edit.old, &theirs))
-                && (!other.new.is_empty() || is_unambiguous(&base, &other.old, &ours));
-            if !fits {
+            if !can_stand_together(&base, &ours, edit, &theirs, other) {
                 return None;
             }
         }
     }
     Some(apply_both(&base, &ours, &theirs))
+}
+
+/// A merge without the edits of `theirs` that conflict with `ours`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PartialMerge {
+    /// The content: `ours`, with the edits of `theirs` that do not conflict.
+    pub(crate) merged: Vec<u8>,
+    /// The lines of it where edits of `theirs` are left out, from 0; an empty range is the place
+    /// before a line.
+    pub(crate) conflicts: Vec<Range<usize>>,
+}
+
+/// Merges what does not conflict, and keeps `ours` where it does.
+pub(crate) fn merge_keeping_ours(base: &[u8], ours: &[u8], theirs: &[u8]) -> PartialMerge {
+    let base: Vec<_> = lines(base).collect();
+    let ours = SideEdits::new(&base, ours);
+    let theirs = SideEdits::new(&base, theirs);
+    let mut result: Vec<&[u8]> = Vec::with_capacity(base.len());
+    let (mut conflicts, mut at) = (Vec::new(), 0);
+    for cluster in edit_clusters(&ours.edits, &theirs.edits) {
+        result.extend(&base[at..cluster.old.start]);
+        let begin = result.len();
+        let mut applied: Vec<(&LineEdit, &SideEdits<'_>)> =
+            cluster.ours.iter().map(|edit| (edit, &ours)).collect();
+        let is_same = cluster.ours.len() == cluster.theirs.len()
+            && cluster.ours.iter().zip(cluster.theirs).all(|(edit, other)| {
+                edit.old == other.old
+                    && ours.lines[edit.new.clone()] == theirs.lines[other.new.clone()]
+            });
+        let fits = cluster.ours.iter().all(|edit| {
+            let mut around = theirs.edits_around(&edit.old).iter();
+            around.all(|other| can_stand_together(&base, &ours, edit, &theirs, other))
+        });
+        if fits && !is_same {
+            applied.extend(cluster.theirs.iter().map(|edit| (edit, &theirs)));
+            applied.sort_by_key(|(edit, _)| (edit.old.start, edit.old.end));
+        }
+        at = cluster.old.start;
+        for (edit, side) in applied {
+            result.extend(&base[at..edit.old.start]);
+            result.extend(&side.lines[edit.new.clone()]);
+            at = edit.old.end;
+        }
+        result.extend(&base[at..cluster.old.end]);
+        at = cluster.old.end;
+        if !fits && !is_same {
+            conflicts.push(begin..result.len());
+        }
+    }
+    result.extend(&base[at..]);
+    PartialMerge { merged: result.concat(), conflicts }
+}
+
+/// Edits of both sides that overlap or touch, directly or through others.
+struct EditCluster<'e> {
+    /// The lines of the base that they span.
+    old: Range<usize>,
+    ours: &'e [LineEdit],
+    theirs: &'e [LineEdit],
+}
+
+/// Groups the edits of both sides; the clusters are in order and do not touch.
+fn edit_clusters<'e>(ours: &'e [LineEdit], theirs: &'e [LineEdit]) -> Vec<EditCluster<'e>> {
+    let (mut clusters, mut next_ours, mut next_theirs) = (Vec::new(), 0, 0);
+    let start = |edits: &[LineEdit], at: usize| edits.get(at).map(|edit| edit.old.start);
+    loop {
+        let first = [start(ours, next_ours), start(theirs, next_theirs)];
+        let Some(first) = first.into_iter().flatten().min() else { return clusters };
+        let (from_ours, from_theirs) = (next_ours, next_theirs);
+        let mut old = first..first;
+        loop {
+            if let Some(edit) = ours.get(next_ours).filter(|edit| edit.old.start <= old.end) {
+                old.end = old.end.max(edit.old.end);
+                next_ours += 1;
+            } else if let Some(edit) =
+                theirs.get(next_theirs).filter(|edit| edit.old.start <= old.end)
+            {
+                old.end = old.end.max(edit.old.end);
+                next_theirs += 1;
+            } else {
+                break;
+            }
+        }
+        let (ours, theirs) = (&ours[from_ours..next_ours], &theirs[from_theirs..next_theirs]);
+        clusters.push(EditCluster { old, ours, theirs });
+    }
+}
+
+/// Returns whether two edits that overlap or touch can both be applied without an order between
+/// their texts.
+fn can_stand_together(
+    base: &[&[u8]],
+    ours: &SideEdits<'_>,
+    edit: &LineEdit,
+    theirs: &SideEdits<'_>,
+    other: &LineEdit,
+) -> bool {
+    !overlap(&edit.old, &other.old)
+        && (edit.new.is_empty() || other.new.is_empty())
+        && (!edit.new.is_empty() || is_unambiguous(base, &edit.old, theirs))
+        && (!other.new.is_empty() || is_unambiguous(base, &other.old, ours))
 }
 
 /// The lines of a side, and what it did to the base: in order, none touching the next.

@@ -92,7 +92,7 @@ impl Project {
         plan: &mut Plan,
         selected: &SelectedChanges,
     ) -> Result<(), StoreError> {
-        let draft = Draft::new(self.store(), false);
+        let draft = Draft::new(self.store());
         let mut leave = |change: &Change, reason| {
             let now = draft.now(&change.path)?;
             let mut file = PlannedFile::left(change.path.clone(), now, reason);

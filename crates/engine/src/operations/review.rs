@@ -72,7 +72,7 @@ impl Project {
         let numbers = numbers.to_vec();
         set_hunk_decisions(
             &batch,
-            &FollowUp::Hunks { change: change.0, numbers, status: accepted },
+            &FollowUp::Hunks { change: change.0, numbers, status: accepted, reason: None },
             true,
         )?;
         // Also if the status stays the same: the hunks are decided on.
@@ -107,6 +107,7 @@ impl Project {
             let request = TakeBackRequest::new(&selected.effective, status, options);
             take_back(store, &mut plan, request)?;
             project.list_left_changes(&mut plan, &selected)?;
+            plan.follow_up = FollowUp::Rejected { reason: None, places: Vec::new() };
             Ok(plan)
         })
     }
@@ -151,8 +152,12 @@ impl Project {
             if let (Some(part), true) = (file.map(|file| file.part), new != found.status) {
                 plan.marks.push(StatusMark { change, part, old: found.status, new });
             }
-            plan.follow_up =
-                FollowUp::Hunks { change: change.0, numbers: numbers.to_vec(), status };
+            plan.follow_up = FollowUp::Hunks {
+                change: change.0,
+                numbers: numbers.to_vec(),
+                status,
+                reason: None,
+            };
             Ok(plan)
         })
     }

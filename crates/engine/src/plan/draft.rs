@@ -1,11 +1,14 @@
 //! An in-memory draft of the files: changes are taken back here first, nothing is written.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use retake_model::{FileKind, FileState, PathState, ProjectPath};
 use retake_store::{Store, StoreError, hash_blob};
 
+use crate::content::adjacent::merge_keeping_ours;
 use crate::content::comparable::comparable_content;
+use crate::content::line_map::LineMap;
 use crate::content::merge::{ConflictLabels, MergeResult, merge};
 use crate::plan::PlanReason;
 use crate::plan::net_change::NetChange;
@@ -23,17 +26,48 @@ impl From<PathState> for DraftFile {
     }
 }
 
+/// The handling of places where what is taken back conflicts with what came later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConflictHandling {
+    /// The file is left.
+    Leave,
+    /// Both versions are written into the file, between markers.
+    Markers,
+    /// The place stays as it is now; the rest of the file is taken back.
+    KeepPlaces,
+}
+
 /// The files as they would be.
 pub(crate) struct Draft<'s> {
     store: &'s Store,
     changed: BTreeMap<ProjectPath, DraftFile>,
-    /// Conflicts are written into the files, between markers.
-    markers: bool,
+    conflicts: ConflictHandling,
+    /// The lines of files in the draft that stay as they are now, from 0.
+    kept_places: BTreeMap<ProjectPath, Vec<Range<usize>>>,
+}
+
+/// What a merge of a file comes to.
+struct MergedFile {
+    file: DraftFile,
+    reason: PlanReason,
+    /// The lines of it where conflicting places stay as they are now, from 0.
+    kept_places: Vec<Range<usize>>,
+}
+
+impl MergedFile {
+    fn new(file: DraftFile, reason: PlanReason) -> Self {
+        Self { file, reason, kept_places: Vec::new() }
+    }
 }
 
 impl<'s> Draft<'s> {
-    pub(crate) fn new(store: &'s Store, markers: bool) -> Self {
-        Self { store, changed: BTreeMap::new(), markers }
+    /// A draft that only reads the record, or takes back what has no conflict.
+    pub(crate) fn new(store: &'s Store) -> Self {
+        Self::with(store, ConflictHandling::Leave)
+    }
+
+    pub(crate) fn with(store: &'s Store, conflicts: ConflictHandling) -> Self {
+        Self { store, changed: BTreeMap::new(), conflicts, kept_places: BTreeMap::new() }
     }
 
     /// Returns the recorded state of a path.
@@ -55,6 +89,12 @@ impl<'s> Draft<'s> {
         self.changed.into_iter().collect()
     }
 
+    /// Returns the lines of a file in the draft that stay as they are now since what is taken back
+    /// conflicts there.
+    pub(crate) fn kept_places(&self, path: &ProjectPath) -> &[Range<usize>] {
+        self.kept_places.get(path).map_or(&[], Vec::as_slice)
+    }
+
     /// Puts a recorded state at a path.
     pub(crate) fn put(&mut self, path: &ProjectPath, side: PathState) {
         self.set(path, side.into());
@@ -62,6 +102,11 @@ impl<'s> Draft<'s> {
 
     fn set(&mut self, path: &ProjectPath, file: DraftFile) {
         self.changed.insert(path.clone(), file);
+    }
+
+    /// Returns the paths of files with kept places.
+    pub(crate) fn paths_with_kept_places(&self) -> impl Iterator<Item = &ProjectPath> {
+        self.kept_places.keys()
     }
 
     /// Takes back one net change of the file that is at `place` now. The inner error is the
@@ -185,7 +230,7 @@ impl<'s> Draft<'s> {
             },
             None => net.before.into(),
         };
-        let (result, reason) = match self.merge(after, ours, now, &theirs)? {
+        let merged = match self.merge(after, ours, now, &theirs)? {
             Ok(merged) => merged,
             // In the draft the line numbers differ from those of the file on disk.
             Err(PlanReason::Conflict(places, _)) if self.changed.contains_key(place) => {
@@ -193,14 +238,37 @@ impl<'s> Draft<'s> {
             }
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        if home == place && result.side == ours.side {
+        self.follow_kept_places(place, home, ours, &merged)?;
+        if home == place && merged.file.side == ours.side {
             return Ok(Ok(PlanReason::Already));
         }
         if home != place {
             self.set(place, PathState::Absent.into());
         }
-        self.set(home, result);
-        Ok(Ok(reason))
+        self.set(home, merged.file);
+        Ok(Ok(merged.reason))
+    }
+
+    /// Moves the kept places of a file along with a merge, and adds those of the merge.
+    fn follow_kept_places(
+        &mut self,
+        place: &ProjectPath,
+        home: &ProjectPath,
+        ours: &DraftFile,
+        merged: &MergedFile,
+    ) -> Result<(), StoreError> {
+        let mut kept = self.kept_places.remove(place).unwrap_or_default();
+        if !kept.is_empty()
+            && let (Some(before), Some(after)) = (self.text(ours)?, self.text(&merged.file)?)
+        {
+            let map = LineMap::between(&before, &after);
+            kept = kept.iter().map(|lines| map.follow(lines)).collect();
+        }
+        kept.extend(merged.kept_places.iter().cloned());
+        if !kept.is_empty() {
+            self.kept_places.insert(home.clone(), kept);
+        }
+        Ok(())
     }
 
     /// Three-way merge: kind and mode as whole values, text by lines.
@@ -210,7 +278,7 @@ impl<'s> Draft<'s> {
         ours: &DraftFile,
         now: &FileState,
         theirs: &DraftFile,
-    ) -> Result<Result<(DraftFile, PlanReason), PlanReason>, StoreError> {
+    ) -> Result<Result<MergedFile, PlanReason>, StoreError> {
         let Some(target) = theirs.side.known() else { return Ok(Err(PlanReason::NotCaptured)) };
         let Some(mode) = three_way(base.mode, now.mode, target.mode) else {
             return Ok(Err(PlanReason::ChangedSince));
@@ -224,7 +292,8 @@ impl<'s> Draft<'s> {
             let side = PathState::Known(FileState { kind, mode, oid, size: length });
             let later_stay = (kind, oid) != (target.kind, target.oid);
             let reason = if later_stay { PlanReason::Merged } else { PlanReason::Exact };
-            return Ok(Ok((DraftFile { side, content: from.content.clone() }, reason)));
+            let file = DraftFile { side, content: from.content.clone() };
+            return Ok(Ok(MergedFile::new(file, reason)));
         }
         if [base.kind, now.kind, target.kind] != [FileKind::File; 3] {
             return Ok(Err(PlanReason::ChangedSince));
@@ -238,26 +307,31 @@ impl<'s> Draft<'s> {
         ours: &DraftFile,
         theirs: &DraftFile,
         mode: u32,
-    ) -> Result<Result<(DraftFile, PlanReason), PlanReason>, StoreError> {
+    ) -> Result<Result<MergedFile, PlanReason>, StoreError> {
         let base = self.text(&PathState::Known(*base).into())?;
         let (ours, theirs) = (self.text(ours)?, self.text(theirs)?);
         let (Some(base), Some(ours), Some(theirs)) = (base, ours, theirs) else {
             return Ok(Err(PlanReason::ChangedSince));
         };
         let labels = ConflictLabels { base: "taken back", ours: "now", theirs: "before" };
+        let mut kept_places = Vec::new();
         let (bytes, reason) = match merge(&base, &ours, &theirs, &labels) {
             MergeResult::Clean(bytes) => (bytes, PlanReason::Merged),
-            MergeResult::Conflict { markers, places, .. } if self.markers => {
-                (markers, PlanReason::Markers(places))
-            }
-            MergeResult::Conflict { places, lines, .. } => {
-                return Ok(Err(PlanReason::Conflict(places, lines)));
-            }
+            MergeResult::Conflict { markers, places, lines } => match self.conflicts {
+                ConflictHandling::Leave => return Ok(Err(PlanReason::Conflict(places, lines))),
+                ConflictHandling::Markers => (markers, PlanReason::Markers(places)),
+                ConflictHandling::KeepPlaces => {
+                    let partial = merge_keeping_ours(&base, &ours, &theirs);
+                    kept_places = partial.conflicts;
+                    (partial.merged, PlanReason::Merged)
+                }
+            },
             MergeResult::NotText => return Ok(Err(PlanReason::ChangedSince)),
         };
         let (kind, oid, size) = (FileKind::File, hash_blob(&bytes)?, bytes.len() as u64);
         let merged = PathState::Known(FileState { kind, mode, oid, size });
-        Ok(Ok((DraftFile { side: merged, content: Some(bytes) }, reason)))
+        let file = DraftFile { side: merged, content: Some(bytes) };
+        Ok(Ok(MergedFile { file, reason, kept_places }))
     }
 
     fn text(&self, file: &DraftFile) -> Result<Option<Vec<u8>>, StoreError> {

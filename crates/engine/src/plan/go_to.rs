@@ -41,7 +41,7 @@ pub(crate) fn go_to(
     options: &GoToOptions,
 ) -> Result<(), StoreError> {
     let histories = changes_by_path_since(store, seq)?;
-    let draft = Draft::new(store, false);
+    let draft = Draft::new(store);
     let mut parts: HashMap<&ProjectPath, u64> = HashMap::new();
     let mut planned = Vec::new();
     for (part, paths) in (0..).zip(group_paths(&histories)) {
@@ -310,7 +310,7 @@ fn other_dialogs<'h>(
 /// Leaves files whose path is occupied: by a folder, or by a file above it.
 fn leave_blocked(store: &Store, plan: &mut Plan) -> Result<(), StoreError> {
     loop {
-        let mut draft = Draft::new(store, false);
+        let mut draft = Draft::new(store);
         for file in plan.writes() {
             draft.put(&file.path, file.then);
         }

@@ -7,6 +7,7 @@
 //!
 //! Invariant: a plan lists each file that it leaves alone, with the reason.
 
+mod blockers;
 mod content_json;
 pub(crate) mod draft;
 pub(crate) mod go_to;
@@ -18,6 +19,8 @@ pub(crate) mod reason;
 pub(crate) mod reverted_by_git;
 pub(crate) mod selection;
 pub(crate) mod take_back;
+mod taken_parts;
+pub(crate) mod without;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -196,7 +199,42 @@ pub(crate) enum FollowUp {
     /// The dialog's work session is abandoned and the next one begins (SESS-3).
     NewSession { dialog: String, number: u64 },
     /// Single hunks of a change were decided on.
-    Hunks { change: u64, numbers: Vec<u32>, status: ChangeStatus },
+    Hunks {
+        change: u64,
+        numbers: Vec<u32>,
+        status: ChangeStatus,
+        #[serde(default)]
+        reason: Option<String>,
+    },
+    /// Work was rejected, with the reason; of some changes only single places.
+    Rejected {
+        reason: Option<String>,
+        #[serde(default)]
+        places: Vec<RejectedPlaces>,
+    },
+}
+
+/// Changes of which a part of an operation takes single places back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RejectedPlaces {
+    pub(crate) part: u64,
+    pub(crate) path: ProjectPath,
+    pub(crate) changes: Vec<ChangeId>,
+}
+
+impl FollowUp {
+    /// Returns whether it does something by itself, without a file that is written.
+    pub(crate) fn acts_alone(&self) -> bool {
+        !matches!(self, Self::Nothing | Self::Rejected { .. })
+    }
+
+    /// The reason that the person gave.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Hunks { reason, .. } | Self::Rejected { reason, .. } => reason.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 impl Plan {
@@ -232,6 +270,22 @@ impl Plan {
     /// The files that are left although something was to be done to them.
     pub fn left(&self) -> impl Iterator<Item = &PlannedFile> {
         self.files.iter().filter(|file| file.is_left())
+    }
+
+    /// Gives a rejection its reason.
+    #[must_use]
+    pub fn because(mut self, why: Option<String>) -> Self {
+        if let FollowUp::Hunks { reason, .. } | FollowUp::Rejected { reason, .. } =
+            &mut self.follow_up
+        {
+            *reason = why;
+        }
+        self
+    }
+
+    /// The reason that the person gave for a rejection.
+    pub fn rejection_reason(&self) -> Option<&str> {
+        self.follow_up.reason()
     }
 
     /// Returns whether everything that was asked for is (or was) done.

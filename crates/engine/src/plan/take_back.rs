@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use retake_model::{Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, ProjectPath};
-use retake_store::{PathChangeRow, StatusMark, Store, StoreError};
+use retake_model::{Actor, Change, ChangeId, ChangeStatus, DialogId, ProjectPath};
+use retake_store::{StatusMark, Store, StoreError};
 
-use crate::plan::draft::{Draft, DraftFile};
+use crate::plan::blockers::{changes_to_cascade, find_blockers};
+use crate::plan::draft::{ConflictHandling, Draft, DraftFile};
 use crate::plan::net_change::{NetChange, PathBond, join_consecutive, split_into_parts};
 use crate::plan::path_history::PathHistories;
+use crate::plan::taken_parts::taken_parts_of;
 use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
 
 /// Options for taking changes back.
@@ -26,6 +28,12 @@ pub struct TakeBackOptions {
     pub markers: bool,
     /// Take back what git changed since.
     pub across_git: bool,
+}
+
+impl TakeBackOptions {
+    pub(super) fn conflict_handling(self) -> ConflictHandling {
+        if self.markers { ConflictHandling::Markers } else { ConflictHandling::Leave }
+    }
 }
 
 /// The treatment of later changes that block it.
@@ -60,9 +68,6 @@ impl<'a> TakeBackRequest<'a> {
         Self { changes, bonds: &[], status, options }
     }
 }
-
-/// Maximum blocking changes that are tried one by one to find a minimal set.
-const MAX_BLOCKERS_TRIED: usize = 32;
 
 /// Plans to take the changes back.
 pub(crate) fn take_back(
@@ -109,6 +114,8 @@ fn take_back_with(
         set: changes.iter().map(|change| (change.id, Cow::Borrowed(change))).collect(),
         dialogs: changes.iter().filter_map(|change| change.dialog.as_ref()).collect(),
     };
+    let mut asked: BTreeSet<_> = changes.iter().map(|change| change.id).collect();
+    asked.extend(taken.add_taken_parts(store)?);
     let oldest = taken.set.keys().next().copied().unwrap_or(ChangeId(0));
     let histories = PathHistories::since(store, oldest);
     // Each round only adds changes to the set, so this terminates.
@@ -118,13 +125,13 @@ fn take_back_with(
         let more = changes_to_cascade(&histories, &taken.set, &parts, options.cascade)?;
         if more.is_empty() {
             write_plan(&histories, plan, parts, &taken, status)?;
-            let asked: BTreeSet<_> = changes.iter().map(|change| change.id).collect();
             let written: BTreeSet<_> = plan.writes().flat_map(|file| &file.changes).collect();
             let is_extra = |id: &ChangeId| written.contains(id) && !asked.contains(id);
             plan.cascaded = taken.set.into_keys().filter(is_extra).collect();
             return Ok(());
         }
         taken.set.extend(more.into_iter().map(|change| (change.id, Cow::Owned(change))));
+        asked.extend(taken.add_taken_parts(store)?);
     }
 }
 
@@ -136,22 +143,32 @@ struct TakenChanges<'a> {
     dialogs: BTreeSet<&'a DialogId>,
 }
 
+impl TakenChanges<'_> {
+    /// Adds what operations took back of these changes place by place; returns what was added.
+    fn add_taken_parts(&mut self, store: &Store) -> Result<Vec<ChangeId>, StoreError> {
+        let more = taken_parts_of(store, &|id| self.set.contains_key(&id), self.set.keys())?;
+        let ids = more.iter().map(|change| change.id).collect();
+        self.set.extend(more.into_iter().map(|change| (change.id, Cow::Owned(change))));
+        Ok(ids)
+    }
+}
+
 /// One file, followed through moves, with the outcome in the draft.
-struct TakeBackPart {
+pub(super) struct TakeBackPart {
     /// The paths that the draft changed.
     files: Vec<(ProjectPath, DraftFile)>,
     nets: Vec<NetChange>,
-    result: Result<PlanReason, TakeBackObstacle>,
+    pub(super) result: Result<PlanReason, TakeBackObstacle>,
     /// The nets of which git took back what they did, as indices.
     by_git: BTreeSet<usize>,
 }
 
-struct TakeBackObstacle {
+pub(super) struct TakeBackObstacle {
     /// The net change that could not be taken back, as an index.
     net: usize,
     reason: PlanReason,
     /// Later changes that would have to be taken back too.
-    blockers: Vec<ChangeId>,
+    pub(super) blockers: Vec<ChangeId>,
 }
 
 fn try_parts(
@@ -161,20 +178,15 @@ fn try_parts(
     options: TakeBackOptions,
 ) -> Result<Vec<TakeBackPart>, StoreError> {
     let set: BTreeSet<ChangeId> = nets.iter().flat_map(|net| net.changes.clone()).collect();
+    let conflicts = options.conflict_handling();
     let mut parts = Vec::new();
-    let mut bonds = bonds.to_vec();
-    for net in nets {
-        // A file that was moved since is the file that it is now.
-        bonds.push((net.path.clone(), histories.current_path(net, &set)?));
-    }
-    for nets in split_into_parts(nets, &bonds) {
-        let nets = join_consecutive(nets);
-        let mut draft = Draft::new(histories.store, options.markers);
+    for nets in parts_of(histories, nets, bonds, &set)? {
+        let mut draft = Draft::with(histories.store, conflicts);
         let (result, by_git) =
             match try_part(histories, &mut draft, &nets, &set, options.across_git)? {
                 Ok((reason, by_git)) => (Ok(reason), by_git),
                 Err((net, reason)) => {
-                    draft = Draft::new(histories.store, options.markers);
+                    draft = Draft::with(histories.store, conflicts);
                     let blockers = find_blockers(histories, &nets, net, &set, options)?;
                     (Err(TakeBackObstacle { net, reason, blockers }), BTreeSet::new())
                 }
@@ -186,12 +198,27 @@ fn try_parts(
     Ok(parts)
 }
 
+/// Splits the nets into parts, each with changes in a row joined.
+pub(super) fn parts_of(
+    histories: &PathHistories<'_>,
+    nets: &[NetChange],
+    bonds: &[PathBond],
+    set: &BTreeSet<ChangeId>,
+) -> Result<Vec<Vec<NetChange>>, StoreError> {
+    let mut bonds = bonds.to_vec();
+    for net in nets {
+        // A file that was moved since is the file that it is now.
+        bonds.push((net.path.clone(), histories.current_path(net, set)?));
+    }
+    Ok(split_into_parts(nets, &bonds).into_iter().map(join_consecutive).collect())
+}
+
 /// The reason of a part that can be taken back, with the nets that git took back; else the index
 /// of the net that cannot, and why.
-type PartOutcome = Result<(PlanReason, BTreeSet<usize>), (usize, PlanReason)>;
+pub(super) type PartOutcome = Result<(PlanReason, BTreeSet<usize>), (usize, PlanReason)>;
 
 /// Takes the nets of a part back in the draft, newest first.
-fn try_part(
+pub(super) fn try_part(
     histories: &PathHistories<'_>,
     draft: &mut Draft<'_>,
     nets: &[NetChange],
@@ -221,62 +248,10 @@ fn try_part(
     Ok(Ok((if only_git { PlanReason::TakenBackByGit } else { overall }, by_git_nets)))
 }
 
-/// Returns a minimal set of later changes that would have to be taken back too.
-fn find_blockers(
-    histories: &PathHistories<'_>,
-    nets: &[NetChange],
-    stuck: usize,
-    set: &BTreeSet<ChangeId>,
-    options: TakeBackOptions,
-) -> Result<Vec<ChangeId>, StoreError> {
-    let net = &nets[stuck];
-    let place = histories.current_path(net, set)?;
-    let mut candidates = BTreeSet::new();
-    for path in BTreeSet::from([&net.path, &net.from, &place]) {
-        let later = histories.later_traces(path, net.newest())?.into_iter();
-        let stays =
-            |trace: &PathChangeRow| !set.contains(&trace.change) && trace.actor != Actor::Retake;
-        candidates.extend(later.filter(stays).map(|trace| trace.change));
-    }
-    let all: Vec<ChangeId> = candidates.into_iter().collect();
-    if all.len() > MAX_BLOCKERS_TRIED {
-        return Ok(all);
-    }
-    let mut needed = histories.changes(&all)?;
-    if !succeeds_with(histories, nets, &needed, set, options)? {
-        return Ok(Vec::new());
-    }
-    for at in (0..needed.len()).rev() {
-        let mut fewer = needed.clone();
-        fewer.remove(at);
-        if succeeds_with(histories, nets, &fewer, set, options)? {
-            needed = fewer;
-        }
-    }
-    Ok(needed.into_iter().map(|change| change.id).collect())
-}
-
-/// Returns whether a part can be taken back together with these changes.
-fn succeeds_with(
-    histories: &PathHistories<'_>,
-    nets: &[NetChange],
-    also: &[Change],
-    set: &BTreeSet<ChangeId>,
-    options: TakeBackOptions,
-) -> Result<bool, StoreError> {
-    let mut set = set.clone();
-    set.extend(also.iter().map(|change| change.id));
-    let mut all: Vec<NetChange> = nets.to_vec();
-    all.extend(also.iter().map(NetChange::of));
-    all.sort_by_key(NetChange::newest);
-    let mut draft = Draft::new(histories.store, options.markers);
-    Ok(try_part(histories, &mut draft, &join_consecutive(all), &set, true)?.is_ok())
-}
-
 /// Leaves parts whose path would be occupied by a folder or lie beneath a file after all parts.
 fn leave_blocked(store: &Store, parts: &mut [TakeBackPart]) -> Result<(), StoreError> {
     loop {
-        let mut all = Draft::new(store, false);
+        let mut all = Draft::new(store);
         for part in parts.iter().filter(|part| part.result.is_ok()) {
             // Only whether a file is there matters.
             part.files.iter().for_each(|(path, file)| all.put(path, file.side));
@@ -303,30 +278,6 @@ fn leave_blocked(store: &Store, parts: &mut [TakeBackPart]) -> Result<(), StoreE
     }
 }
 
-/// Returns the blocking changes that the cascade policy adds to the set.
-fn changes_to_cascade(
-    histories: &PathHistories<'_>,
-    set: &BTreeMap<ChangeId, Cow<'_, Change>>,
-    parts: &[TakeBackPart],
-    cascade: CascadePolicy,
-) -> Result<Vec<Change>, StoreError> {
-    if cascade == CascadePolicy::Leave {
-        return Ok(Vec::new());
-    }
-    let may_go = |change: &Change| {
-        let is_open = change.actor == Actor::Agent && change.status == ChangeStatus::Pending;
-        cascade == CascadePolicy::All || (is_open && change.confidence != Confidence::Shared)
-    };
-    let mut cascaded = Vec::new();
-    for obstacle in parts.iter().filter_map(|part| part.result.as_ref().err()) {
-        let blockers = histories.changes(&obstacle.blockers)?;
-        if blockers.iter().all(may_go) {
-            cascaded.extend(blockers.into_iter().filter(|change| !set.contains_key(&change.id)));
-        }
-    }
-    Ok(cascaded)
-}
-
 fn write_plan(
     histories: &PathHistories<'_>,
     plan: &mut Plan,
@@ -335,7 +286,7 @@ fn write_plan(
     status: ChangeStatus,
 ) -> Result<(), StoreError> {
     let first = plan.files.iter().map(|file| file.part + 1).max().unwrap_or(0);
-    let record = Draft::new(histories.store, false);
+    let record = Draft::new(histories.store);
     for (number, mut part) in (first..).zip(parts) {
         let changes: Vec<ChangeId> = part.nets.iter().flat_map(|net| net.changes.clone()).collect();
         let files = match &part.result {
@@ -360,7 +311,9 @@ fn write_plan(
                 part.by_git.iter().flat_map(|&at| part.nets[at].changes.iter().copied()).collect();
             plan.taken_back_by_git.extend(&by_git);
             let decided = changes.iter().filter(|id| !by_git.contains(id));
-            let marked = decided.filter_map(|id| taken.set.get(id));
+            // What was taken back place by place before has its status.
+            let marked =
+                decided.filter_map(|id| taken.set.get(id)).filter(|change| change.is_effective());
             plan.marks.extend(marked.map(|change| StatusMark {
                 change: change.id,
                 part: number,

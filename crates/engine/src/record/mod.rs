@@ -47,6 +47,9 @@ pub struct RecordOutcome {
     /// happen, and counts as one that did not.
     #[serde(default)]
     pub stale: Option<StaleContext>,
+    /// What the agent is told about its work, in the person's name; from here on it counts as told.
+    #[serde(default)]
+    pub feedback: Option<String>,
     /// The other projects that the event concerns; the caller submits it there as well.
     #[serde(default)]
     pub relay: Option<EventRelay>,

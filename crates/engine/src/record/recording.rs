@@ -6,6 +6,7 @@ use retake_store::{Batch, CallEnd, CallState, StoreError};
 use crate::calls::call_id::assign_call_id;
 use crate::calls::interpret::{EventEffect, InterpretedEvent, Interpreter};
 use crate::calls::live_calls::LiveCalls;
+use crate::feedback::tell_sender;
 use crate::freshness::{
     FoundWithEvent, StaleReaction, ignore_row_damage, notify_sender, record_predicted, record_reads,
 };
@@ -104,6 +105,14 @@ impl<'p> Recording<'p> {
             ignore_row_damage(record_predicted(batch, event, calls, changes))?;
             ignore_row_damage(record_reads(batch, self.project.root(), event, &found))?;
             outcome.stale = notify_sender(batch, event, calls, &self.project.settings().freshness);
+            outcome.feedback = match tell_sender(batch, &event.submission, at) {
+                // Damage of older records must not prevent the recording of new ones.
+                Err(StoreError::Row(why)) => {
+                    tracing::warn!(why, "feedback for the agent cannot be told");
+                    None
+                }
+                told => told?,
+            };
             if let EventEffect::Begins(row) = event.effect
                 && outcome.reaction() == Some(StaleReaction::Deny)
             {

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::attribution::rules::{AttributedStep, Attribution};
 use crate::content::comparable::line_changes_between;
+use crate::feedback::rejected_lines::record_added_again;
 use crate::journal::record_entry;
 use crate::scan::change_row::{FileStep, record_change_event, record_file_step};
 use crate::scan::observation::Observation;
@@ -100,6 +101,11 @@ fn record_step(
         .ok_or_else(|| StoreError::Row(format!("change {} cannot be read back", change.id)))?;
     if change.actor != Actor::Git {
         record_change_event(batch, &change)?;
+    }
+    match record_added_again(batch, &change) {
+        // Damage of older records must not prevent the recording of new ones.
+        Err(StoreError::Row(why)) => tracing::warn!(why, "rejected lines are not known again"),
+        known => drop(known?),
     }
     Ok(change)
 }

@@ -405,6 +405,11 @@ impl GcRun<'_> {
                     ("remove steps", "DELETE FROM step WHERE operation = ?1"),
                     ("remove marks", "DELETE FROM mark WHERE operation = ?1"),
                     ("remove undoes", "DELETE FROM undoes WHERE operation = ?1 OR undone = ?1"),
+                    ("remove rejection", "DELETE FROM rejection WHERE operation = ?1"),
+                    ("remove taken parts", "DELETE FROM taken_part WHERE operation = ?1"),
+                    ("remove rejected runs", "DELETE FROM rejected_run WHERE operation = ?1"),
+                    ("remove repeats", "DELETE FROM added_again WHERE operation = ?1"),
+                    ("remove notices", "DELETE FROM rejection_notice WHERE operation = ?1"),
                     ("forget undone", "UPDATE operation SET undone_by = NULL WHERE undone_by = ?1"),
                     ("remove operation", "DELETE FROM operation WHERE seq = ?1"),
                 ] {
@@ -459,6 +464,8 @@ impl GcRun<'_> {
                 ("remove hunks", "DELETE FROM hunk WHERE change <= ?1"),
                 ("remove approvals", "DELETE FROM shared_approval WHERE change <= ?1"),
                 ("remove marks", "DELETE FROM mark WHERE change <= ?1"),
+                ("remove taken parts", "DELETE FROM taken_part WHERE change <= ?1"),
+                ("remove repeats", "DELETE FROM added_again WHERE change <= ?1"),
                 ("remove their events", "DELETE FROM event WHERE change <= ?1"),
             ] {
                 batch.execute(what, sql, [last])?;
@@ -486,6 +493,7 @@ impl GcRun<'_> {
                     ("remove cursors", "DELETE FROM history_cursor WHERE dialog = ?1"),
                     ("remove messages", "DELETE FROM message WHERE dialog = ?1"),
                     ("remove views", "DELETE FROM conversation_view WHERE dialog = ?1"),
+                    ("remove notices", "DELETE FROM rejection_notice WHERE dialog = ?1"),
                     ("remove dialog", "DELETE FROM dialog WHERE id = ?1"),
                 ] {
                     batch.execute(what, sql, [&dialog.0])?;

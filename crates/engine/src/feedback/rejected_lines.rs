@@ -1,0 +1,204 @@
+//! Rejection memory: lines that the person rejected are known again when an agent adds them again.
+//!
+//! White space does not count, nor do lines without anything else. A run counts only as a whole,
+//! and only if it says something: closing brackets come back in any edit.
+
+use std::ops::Range;
+
+use retake_model::{Actor, Change, Hunk, OperationId, ProjectPath};
+use retake_store::{AddedAgain, Batch, ChangeFilter, RejectedRun, Store, StoreError};
+
+use crate::content::comparable::comparable_content;
+use crate::content::diff::lines;
+use crate::content::line_hash::hash_texts;
+
+/// Minimum letters, digits and underscores of a run that is remembered.
+const MIN_WORD_CHARS: usize = 20;
+/// Maximum earlier names of a file whose rejections are looked up.
+const MAX_OLD_NAMES: usize = 16;
+
+/// Remembers the runs of lines that a rejection took out of files.
+pub(crate) fn remember_rejected_runs(
+    batch: &Batch<'_>,
+    operation: OperationId,
+) -> Result<(), StoreError> {
+    let made = ChangeFilter { made_by: Some(operation), ..ChangeFilter::default() };
+    for change in batch.changes(&made)? {
+        for run in removed_runs(batch, &change)? {
+            let Some(key) = RunKey::of(&run) else { continue };
+            batch.put_rejected_run(&RejectedRun {
+                operation,
+                path: change.path.clone(),
+                digest: key.digest,
+                first: key.first,
+                lines: key.lines,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Records which rejected runs an agent's change added again; returns the rejections, newest first.
+pub(crate) fn record_added_again(
+    batch: &Batch<'_>,
+    change: &Change,
+) -> Result<Vec<OperationId>, StoreError> {
+    if change.actor != Actor::Agent || !batch.has_rejected_runs()? {
+        return Ok(Vec::new());
+    }
+    let mut known = Vec::new();
+    for path in names_of(batch, change)? {
+        known.extend(batch.rejected_runs(&path)?);
+    }
+    if known.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found: Vec<OperationId> = Vec::new();
+    for run in added_runs(batch, change, &known)? {
+        for rejected in &known {
+            if !found.contains(&rejected.operation) && run.contains(rejected) {
+                found.push(rejected.operation);
+            }
+        }
+    }
+    for &operation in &found {
+        batch.put_added_again(AddedAgain { change: change.id, operation })?;
+    }
+    Ok(found)
+}
+
+/// The key of a run of lines.
+struct RunKey {
+    digest: u64,
+    first: u64,
+    lines: u32,
+}
+
+impl RunKey {
+    /// `None` for a run that says too little to be known again.
+    fn of(texts: &[Vec<u8>]) -> Option<Self> {
+        let words: usize = texts.iter().map(|text| word_chars(text)).sum();
+        let first = texts.first().filter(|_| words >= MIN_WORD_CHARS)?;
+        Some(Self {
+            digest: hash_texts(texts.iter().map(Vec::as_slice)),
+            first: hash_texts([first.as_slice()]),
+            lines: u32::try_from(texts.len()).ok()?,
+        })
+    }
+}
+
+/// A line without white space; `None` if nothing is left.
+fn bare_text(line: &[u8]) -> Option<Vec<u8>> {
+    let bare: Vec<u8> = line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    (!bare.is_empty()).then_some(bare)
+}
+
+/// Letters of other scripts are several bytes, each of which counts.
+fn word_chars(text: &[u8]) -> usize {
+    let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_' || !byte.is_ascii();
+    text.iter().filter(is_word).count()
+}
+
+/// The path of a file after a change, and its earlier names.
+fn names_of(store: &Store, change: &Change) -> Result<Vec<ProjectPath>, StoreError> {
+    let mut names = vec![change.path.clone()];
+    let mut next = match &change.old_path {
+        Some(old) => Some((old.clone(), change.id)),
+        None => store.last_move_to(&change.path, change.id)?,
+    };
+    while let Some((path, moved)) = next.filter(|(path, _)| !names.contains(path)) {
+        next = store.last_move_to(&path, moved)?;
+        names.push(path);
+        if names.len() > MAX_OLD_NAMES {
+            break;
+        }
+    }
+    Ok(names)
+}
+
+/// The runs of lines that a change removed, each line without white space.
+fn removed_runs(store: &Store, change: &Change) -> Result<Vec<Vec<Vec<u8>>>, StoreError> {
+    let Some(content) = comparable_content(store, &change.before)? else { return Ok(Vec::new()) };
+    let all: Vec<_> = lines(&content).collect();
+    let hunks = change.lines.iter().flat_map(|lines| &lines.hunks);
+    let places = hunks.filter_map(|hunk| all.get(place(hunk.old_start, hunk.old_lines)));
+    Ok(places.map(|run| run.iter().filter_map(|line| bare_text(line)).collect()).collect())
+}
+
+/// Lines that a change added, with lines around them: of equal lines, a diff may call the wrong
+/// ones added.
+struct AddedRun {
+    /// The lines without white space.
+    texts: Vec<Vec<u8>>,
+    /// The hash of each.
+    hashes: Vec<u64>,
+    /// Those of them that were added.
+    added: Range<usize>,
+}
+
+impl AddedRun {
+    /// Returns whether a rejected run stands here since these lines were added.
+    fn contains(&self, rejected: &RejectedRun) -> bool {
+        let count = rejected.lines as usize;
+        if self.added.len() < count {
+            return false;
+        }
+        let first = (self.added.start + 1).saturating_sub(count);
+        (first..self.added.end)
+            .filter(|at| self.hashes.get(*at) == Some(&rejected.first))
+            .filter_map(|at| self.texts.get(at..at + count))
+            .any(|window| hash_texts(window.iter().map(Vec::as_slice)) == rejected.digest)
+    }
+}
+
+fn added_runs(
+    store: &Store,
+    change: &Change,
+    known: &[RejectedRun],
+) -> Result<Vec<AddedRun>, StoreError> {
+    let Some(content) = comparable_content(store, &change.after)? else { return Ok(Vec::new()) };
+    let all: Vec<_> = lines(&content).map(bare_text).collect();
+    let around = known.iter().map(|run| run.lines as usize).max().unwrap_or(0);
+    let bare = |range: Range<usize>| -> Vec<Vec<u8>> {
+        all.get(range).unwrap_or_default().iter().flatten().cloned().collect()
+    };
+    let run = |hunk: &Hunk| {
+        let added = place(hunk.new_start, hunk.new_lines);
+        let above = bare(added.start.saturating_sub(around)..added.start);
+        let lines = bare(added.clone());
+        let below = bare(added.end..(added.end + around).min(all.len()));
+        let added = above.len()..above.len() + lines.len();
+        let texts = [above, lines, below].concat();
+        let hashes = texts.iter().map(|text| hash_texts([text.as_slice()])).collect();
+        AddedRun { texts, hashes, added }
+    };
+    Ok(change.lines.iter().flat_map(|lines| &lines.hunks).map(run).collect())
+}
+
+fn place(start: u32, count: u32) -> Range<usize> {
+    let start = start.saturating_sub(1) as usize;
+    start..start + count as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Option<u64> {
+        let texts: Vec<_> =
+            text.split('\n').filter_map(|line| bare_text(line.as_bytes())).collect();
+        RunKey::of(&texts).map(|key| key.digest)
+    }
+
+    #[test]
+    fn white_space_does_not_count_and_short_runs_are_not_remembered() {
+        let run = "if password == stored {\n    return true;\n}";
+        assert_eq!(key(run), key("\tif password==stored {\r\n\n return  true ;\r\n}"));
+        assert_ne!(key(run), key("if password == stored {\n    return false;\n}"));
+        assert_eq!(key("}\n}\n    )?;\nelse {"), None);
+        assert_eq!(key("a_name_of_19_chars_"), None);
+        assert!(key("a_name_of_20_chars__").is_some());
+        assert!(key("价格表里加上茶和蜂蜜").is_some(), "words of other scripts count");
+        assert_eq!(key(""), None);
+    }
+}

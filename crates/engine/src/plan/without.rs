@@ -1,0 +1,108 @@
+//! The files as they would be without a set of changes: what a review compares them with.
+//!
+//! The same drafts as those of [`take_back`](crate::plan::take_back), with two differences: where the
+//! changes conflict with later ones, the places stay as they are and are named, and changes by git
+//! since are no obstacle, since only what is in the files now is shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use retake_model::{Change, ChangeId, PathState, ProjectPath};
+use retake_store::{Store, StoreError};
+
+use crate::plan::PlanReason;
+use crate::plan::draft::{ConflictHandling, Draft, DraftFile};
+use crate::plan::net_change::NetChange;
+use crate::plan::path_history::PathHistories;
+use crate::plan::take_back::{parts_of, try_part};
+use crate::plan::taken_parts::taken_parts_of;
+
+/// Changes that are taken back together, and the files without them.
+#[derive(Debug)]
+pub(crate) struct DraftedPart {
+    /// The changes, oldest first.
+    pub(crate) changes: Vec<ChangeId>,
+    /// The files that differ, or why the part cannot be taken back at all.
+    pub(crate) files: Result<Vec<DraftedFile>, DraftObstacle>,
+}
+
+/// A file with and without the changes of a part.
+#[derive(Clone, Debug)]
+pub(crate) struct DraftedFile {
+    pub(crate) path: ProjectPath,
+    pub(crate) now: PathState,
+    pub(crate) without: DraftFile,
+    /// Lines of the file without the changes where conflicting places stay as they are now, from 0.
+    pub(crate) kept_places: Vec<Range<usize>>,
+}
+
+/// The reason why a part cannot be taken back.
+#[derive(Clone, Debug)]
+pub(crate) struct DraftObstacle {
+    pub(crate) path: ProjectPath,
+    pub(crate) now: PathState,
+    pub(crate) reason: PlanReason,
+}
+
+/// Drafts the files without these changes, and without what took places of them back before.
+pub(crate) fn draft_without(
+    store: &Store,
+    changes: &[Change],
+) -> Result<Vec<DraftedPart>, StoreError> {
+    let mut set: BTreeMap<ChangeId, Change> =
+        changes.iter().map(|change| (change.id, change.clone())).collect();
+    let more = taken_parts_of(store, &|id| set.contains_key(&id), set.keys())?;
+    set.extend(more.into_iter().map(|change| (change.id, change)));
+    let ids: BTreeSet<ChangeId> = set.keys().copied().collect();
+    let oldest = ids.first().copied().unwrap_or(ChangeId(0));
+    let histories = PathHistories::since(store, oldest);
+    let nets: Vec<_> = set.values().map(NetChange::of).collect();
+    let parts = parts_of(&histories, &nets, &[], &ids)?;
+    parts.into_iter().map(|nets| draft_part(&histories, &nets, &ids)).collect()
+}
+
+fn draft_part(
+    histories: &PathHistories<'_>,
+    nets: &[NetChange],
+    set: &BTreeSet<ChangeId>,
+) -> Result<DraftedPart, StoreError> {
+    let mut changes: Vec<_> = nets.iter().flat_map(|net| net.changes.clone()).collect();
+    changes.sort_unstable();
+    let mut draft = Draft::with(histories.store, ConflictHandling::KeepPlaces);
+    let files = match try_part(histories, &mut draft, nets, set, true)? {
+        Ok(_) => Ok(drafted_files(histories.store, draft)?),
+        Err((stuck, reason)) => {
+            let net = &nets[stuck];
+            let path = if net.after.is_absent() { &net.from } else { &net.path };
+            let path = if reason == PlanReason::GoneSince {
+                path.clone()
+            } else {
+                histories.current_path(net, set)?
+            };
+            let now = Draft::new(histories.store).now(&path)?;
+            Err(DraftObstacle { path, now, reason })
+        }
+    };
+    Ok(DraftedPart { changes, files })
+}
+
+/// The files that the draft changed, or in which it kept places.
+fn drafted_files(store: &Store, draft: Draft<'_>) -> Result<Vec<DraftedFile>, StoreError> {
+    let record = Draft::new(store);
+    let mut files = Vec::new();
+    let kept: Vec<_> = draft.paths_with_kept_places().cloned().collect();
+    for path in &kept {
+        // A file in which every place is kept is not among those that changed.
+        let now = record.now(path)?;
+        let (without, kept_places) = (draft.at(path)?, draft.kept_places(path).to_vec());
+        files.push(DraftedFile { path: path.clone(), now, without, kept_places });
+    }
+    for (path, without) in draft.into_changed() {
+        let now = record.now(&path)?;
+        if without.side != now && !kept.contains(&path) {
+            files.push(DraftedFile { path, now, without, kept_places: Vec::new() });
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
