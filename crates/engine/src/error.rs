@@ -1,7 +1,9 @@
 //! Errors of recording and of operations. What an operation could not do to single files is no
 //! error but part of its outcome.
 
-use retake_model::{Actor, ChangeId, ChangeStatus, DialogId, OperationId, ProjectPath};
+use retake_model::{
+    Actor, ChangeId, ChangeStatus, CommentState, DialogId, HunkId, OperationId, ProjectPath,
+};
 use retake_store::StoreError;
 
 /// Reason why an event or a scan could not be recorded.
@@ -72,6 +74,44 @@ pub enum OperationError {
         /// Its present status.
         status: ChangeStatus,
     },
+    /// Hunks are no longer those of their scope: they changed, or were taken back.
+    #[error("{}", describe_stale(.0))]
+    StaleHunks(Vec<HunkId>),
+    /// Several hunks of the file are equal, and its content is not known to be the one that was shown.
+    #[error("hunk {0} is one of several equal ones, and its file may have changed since")]
+    NeedsDigest(HunkId),
+    /// The hunk has no such lines, or can only be decided on as a whole.
+    #[error("hunk {hunk} has {removed} removed and {added} added lines that can be chosen")]
+    UnknownHunkLines {
+        /// The hunk.
+        hunk: HunkId,
+        /// Number of lines that were removed.
+        removed: usize,
+        /// Number of lines that were added.
+        added: usize,
+    },
+    /// There is no such comment.
+    #[error("there is no comment {0}")]
+    UnknownComment(u64),
+    /// The comment is in another state.
+    #[error("comment {id} is {state}")]
+    CommentState {
+        /// The comment.
+        id: u64,
+        /// Its state.
+        state: CommentState,
+    },
+    /// The lines of a comment are not in the file.
+    #[error("{path} has {lines} lines that can be commented on")]
+    UnknownLines {
+        /// The file.
+        path: ProjectPath,
+        /// Number of its lines.
+        lines: usize,
+    },
+    /// No such rejection waits.
+    #[error("no queued rejection {0} waits")]
+    NotQueued(u64),
     /// Only changes of agents are taken back by name.
     #[error("change {change} was not made by an agent but by {actor}")]
     NotAnAgents {
@@ -142,5 +182,13 @@ impl OperationError {
     pub(crate) fn unknown_paths(paths: &[ProjectPath]) -> Self {
         let names: Vec<_> = paths.iter().map(|path| format!("'{path}'")).collect();
         Self::UnknownPaths(names.join(" or "))
+    }
+}
+
+fn describe_stale(hunks: &[HunkId]) -> String {
+    let names: Vec<_> = hunks.iter().map(ToString::to_string).collect();
+    match names.as_slice() {
+        [one] => format!("{one} is no hunk of this scope now"),
+        names => format!("these are no hunks of this scope now: {}", names.join(", ")),
     }
 }

@@ -95,6 +95,12 @@ impl ErrorAdvice for OperationError {
             Self::NotAnAgents { .. } => ErrorCode::NotAnAgents,
             Self::NeedsDialog(_) => ErrorCode::NeedsDialog,
             Self::Approved(_) => ErrorCode::Approved,
+            Self::StaleHunks(_) => ErrorCode::StaleHunk,
+            Self::NeedsDigest(_) => ErrorCode::NeedsDigest,
+            Self::UnknownHunkLines { .. } | Self::UnknownLines { .. } => ErrorCode::UnknownLines,
+            Self::UnknownComment(_) => ErrorCode::UnknownComment,
+            Self::CommentState { .. } => ErrorCode::CommentState,
+            Self::NotQueued(_) => ErrorCode::NotQueued,
             Self::Decided { .. } | Self::HunkDecided { .. } => ErrorCode::Decided,
             Self::UnknownOperation(_) => ErrorCode::UnknownOperation,
             Self::UnknownEdit(_) => ErrorCode::UnknownEdit,
@@ -129,6 +135,19 @@ impl ErrorAdvice for OperationError {
             Self::Decided { .. } | Self::HunkDecided { .. } => {
                 "`retake ops` shows what took it back, `retake undo` takes that back"
             }
+            Self::StaleHunks(_) => {
+                "the place changed or was decided on; `retake review` shows what there is now"
+            }
+            Self::NeedsDigest(_) => {
+                "name its file's digest too, as `retake review --json` shows it"
+            }
+            Self::UnknownHunkLines { .. } => {
+                "`retake review` numbers them; other hunks go as a whole"
+            }
+            Self::UnknownLines { .. } => "name lines that it has",
+            Self::UnknownComment(_) => "`retake comment --list` shows them",
+            Self::CommentState { .. } => "`retake comment --list` shows what can be done with it",
+            Self::NotQueued(_) => "`retake review --queue` lists them",
             Self::UnknownOperation(_) => "`retake ops` lists them",
             Self::UnknownEdit(_) => "begin it first",
             Self::Unfinished { .. } => {

@@ -63,6 +63,7 @@ mod query;
 mod record;
 mod resolve_path;
 mod retake;
+mod review;
 mod scan;
 pub mod settings;
 pub mod shell;
@@ -120,6 +121,15 @@ pub use operations::session::{Approval, SessionFile, SessionStatus};
 pub use operations::step_list::{ListedStep, StepLists, StepPage, StepState};
 pub use operations::steps::UndoStep;
 pub use operations::undo::NothingToUndo;
+
+// review: hunks that a person keeps or takes back.
+pub use review::act::{HunkChoice, HunkRequest, ReviewedHunks};
+pub use review::comments::{CommentPlace, LocatedComment, NewComment};
+pub use review::file::{Review, ReviewEntry, ReviewFile};
+pub use review::file_target::HunkLines;
+pub use review::hunk::ReviewHunk;
+pub use review::queue::{IsProcessAlive, SettledRejection};
+pub use review::scope::{ReviewScope, ScopeChanges};
 
 // feedback: what the person says to agents about their work.
 pub use feedback::{FeedbackChannel, FeedbackItems, FeedbackMoments};

@@ -67,6 +67,18 @@ text_enum! {
         UnknownRecord = "unknown_record",
         /// The change has no such hunk.
         UnknownHunk = "unknown_hunk",
+        /// Hunks changed, or were decided on, since they were shown.
+        StaleHunk = "stale_hunk",
+        /// One of several equal hunks is named without the digest of its file.
+        NeedsDigest = "needs_digest",
+        /// There are no such lines.
+        UnknownLines = "unknown_lines",
+        /// There is no such comment.
+        UnknownComment = "unknown_comment",
+        /// The comment is in another state.
+        CommentState = "comment_state",
+        /// No such rejection waits.
+        NotQueued = "not_queued",
         /// The change has no hunks.
         NoHunks = "no_hunks",
         /// The record does not know the path.

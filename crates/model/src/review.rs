@@ -193,7 +193,9 @@ pub struct QueuedRejection {
     pub at: Millis,
     /// The file.
     pub path: ProjectPath,
-    /// What is rejected, as JSON.
+    /// The hunk.
+    pub hunk: HunkId,
+    /// What of it is rejected, and how, as JSON.
     pub request: String,
     /// Why.
     pub reason: Option<String>,

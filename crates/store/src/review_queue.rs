@@ -1,6 +1,6 @@
 //! Rejections that wait until the agents concerned have ended their turns.
 
-use retake_model::{DialogId, OperationId, QueueState, QueuedRejection};
+use retake_model::{DialogId, OperationId, ProjectPath, QueueState, QueuedRejection};
 use rusqlite::{OptionalExtension as _, Row};
 
 use crate::callers::caller_from;
@@ -10,12 +10,20 @@ use crate::{Batch, Store, StoreError};
 
 /// Query of all columns that [`queued_from`] reads.
 const SELECT_QUEUED: &str = "SELECT id, at, path, request, reason, dialogs, state, outcome,
-    operation, (SELECT text FROM caller WHERE id = queued_rejection.caller) FROM queued_rejection";
+    operation, hunk, (SELECT text FROM caller WHERE id = queued_rejection.caller) FROM queued_rejection";
 
 impl Store {
     /// The rejections that wait, oldest first.
     pub fn waiting_rejections(&self) -> Result<Vec<QueuedRejection>, StoreError> {
         self.queued_where("WHERE state = 'waiting' ORDER BY id", [])
+    }
+
+    /// The rejections that wait for a file, oldest first.
+    pub fn waiting_rejections_of(
+        &self,
+        path: &ProjectPath,
+    ) -> Result<Vec<QueuedRejection>, StoreError> {
+        self.queued_where("WHERE state = 'waiting' AND path = ?1 ORDER BY id", [path.as_bytes()])
     }
 
     /// The newest rejections that were queued, whatever became of them, newest first.
@@ -58,11 +66,12 @@ impl Batch<'_> {
             .map_err(|error| StoreError::Row(format!("a queued rejection: {error}")))?;
         self.execute(
             "queue rejection",
-            "INSERT INTO queued_rejection(at, path, request, reason, dialogs, caller, state)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO queued_rejection(at, path, hunk, request, reason, dialogs, caller, state)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             (
                 new.at,
                 new.path.as_bytes(),
+                new.hunk.to_string(),
                 &new.request,
                 &new.reason,
                 dialogs,
@@ -97,12 +106,13 @@ fn queued_from(row: &Row<'_>) -> Result<QueuedRejection, StoreError> {
         id: row.get::<_, i64>(0)? as u64,
         at: row.get(1)?,
         path: path_from(row.get(2)?)?,
+        hunk: parse_text_column(row, 9)?,
         request: row.get(3)?,
         reason: row.get(4)?,
         dialogs: dialogs.into_iter().map(DialogId).collect(),
         state: parse_text_column(row, 6)?,
         outcome: row.get(7)?,
         operation: row.get::<_, Option<i64>>(8)?.map(|seq| OperationId(seq as u64)),
-        said_by: caller_from(row.get(9)?),
+        said_by: caller_from(row.get(10)?),
     })
 }

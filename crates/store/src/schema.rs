@@ -500,6 +500,7 @@ CREATE TABLE queued_rejection(
     id        INTEGER PRIMARY KEY,
     at        INTEGER NOT NULL,
     path      BLOB    NOT NULL,
+    hunk      TEXT    NOT NULL,
     request   TEXT    NOT NULL,
     reason    TEXT,
     dialogs   TEXT    NOT NULL,

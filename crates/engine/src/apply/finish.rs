@@ -15,7 +15,9 @@ use crate::attribution::own_operation::own_change_method;
 use crate::attribution::rules::Attribution;
 use crate::content::comparable::line_changes_between;
 use crate::error::OperationError;
-use crate::feedback::rejection::{TakenPlaces, record_rejection, record_taken_places};
+use crate::feedback::rejection::{
+    TakenPlaces, record_rejection, record_taken_places, settle_as_done,
+};
 use crate::journal::record_entry;
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason};
 use crate::project::Project;
@@ -54,7 +56,8 @@ impl Project {
         if matches!(plan.follow_up, FollowUp::Restored { .. }) {
             forget_hunk_decisions(&batch, &plan)?;
         }
-        record_taken_back(&batch, id, &plan, &failed, whole)?;
+        let taken = TakenParts { steps, failed: &failed, whole, at };
+        record_taken_back(&batch, id, &plan, &taken)?;
         let state = if whole { OperationState::Done } else { OperationState::Partial };
         batch.end_operation(id, state, untidy)?;
         record_operation_event(&batch, id, state, &plan, batch.next_stamp(at))?;
@@ -180,25 +183,41 @@ fn set_marks(
     set.try_for_each(|mark| batch.apply_mark(id, mark, at))
 }
 
+/// The parts of an operation that were written.
+struct TakenParts<'a> {
+    steps: &'a [OperationStep],
+    failed: &'a BTreeSet<u64>,
+    whole: bool,
+    at: Millis,
+}
+
+impl TakenParts<'_> {
+    fn has(&self, part: u64) -> bool {
+        !self.failed.contains(&part) && self.steps.iter().any(|step| step.part == part)
+    }
+}
+
 /// Records of which changes single places went, and, of a rejection, what the agents are told.
 fn record_taken_back(
     batch: &Batch<'_>,
     id: OperationId,
     plan: &Plan,
-    failed: &BTreeSet<u64>,
-    whole: bool,
+    taken: &TakenParts<'_>,
 ) -> Result<(), StoreError> {
     let mut concerned: BTreeSet<ChangeId> =
         batch.marks(id, true)?.iter().map(|mark| mark.change).collect();
     match &plan.follow_up {
         FollowUp::Rejected { places, .. } => {
-            for places in places.iter().filter(|places| !failed.contains(&places.part)) {
+            for places in places.iter().filter(|places| taken.has(places.part)) {
                 concerned.extend(&places.changes);
                 let (path, changes) = (&places.path, places.changes.as_slice());
                 record_taken_places(batch, id, &TakenPlaces { path, changes })?;
+                settle_as_done(batch, &places.queued, id, taken.at)?;
             }
         }
-        FollowUp::Hunks { change, status, .. } if whole && *status != ChangeStatus::Accepted => {
+        FollowUp::Hunks { change, status, .. }
+            if taken.whole && *status != ChangeStatus::Accepted =>
+        {
             let change = ChangeId(*change);
             concerned.insert(change);
             for path in recorded_paths(batch, id)? {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use retake_model::{Actor, Change, Hunk, OperationId, ProjectPath};
+use retake_model::{Actor, Change, ChangeId, Hunk, OperationId, ProjectPath};
 use retake_store::{AddedAgain, Batch, ChangeFilter, RejectedRun, Store, StoreError};
 
 use crate::content::comparable::comparable_content;
@@ -102,16 +102,31 @@ fn word_chars(text: &[u8]) -> usize {
 /// The path of a file after a change, and its earlier names.
 fn names_of(store: &Store, change: &Change) -> Result<Vec<ProjectPath>, StoreError> {
     let mut names = vec![change.path.clone()];
-    let mut next = match &change.old_path {
-        Some(old) => Some((old.clone(), change.id)),
-        None => store.last_move_to(&change.path, change.id)?,
-    };
-    while let Some((path, moved)) = next.filter(|(path, _)| !names.contains(path)) {
-        next = store.last_move_to(&path, moved)?;
-        names.push(path);
-        if names.len() > MAX_OLD_NAMES {
-            break;
+    match &change.old_path {
+        Some(old) => {
+            names.push(old.clone());
+            names.extend(earlier_names(store, old, Some(change.id))?);
         }
+        None => names.extend(earlier_names(store, &change.path, Some(change.id))?),
+    }
+    Ok(names)
+}
+
+/// The names that a file had before it was moved to a path, the latest first.
+pub(crate) fn earlier_names(
+    store: &Store,
+    path: &ProjectPath,
+    before: Option<ChangeId>,
+) -> Result<Vec<ProjectPath>, StoreError> {
+    let mut names: Vec<ProjectPath> = Vec::new();
+    let mut at = (path.clone(), before.unwrap_or(ChangeId(i64::MAX as u64)));
+    while names.len() < MAX_OLD_NAMES
+        && let Some((old, moved)) = store.last_move_to(&at.0, at.1)?
+        && old != *path
+        && !names.contains(&old)
+    {
+        names.push(old.clone());
+        at = (old, moved);
     }
     Ok(names)
 }

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use retake_model::{CallerScope, ChangeId, DialogId, OperationId, ProjectPath};
+use retake_model::{
+    CallerScope, ChangeId, DialogId, JournalKind, Millis, OperationId, ProjectPath, QueueState,
+};
 use retake_store::{Batch, StoreError};
+use serde_json::json;
 
 use crate::feedback::rejected_lines::remember_rejected_runs;
+use crate::journal::record_entry;
 
 /// Changes of which single places of a file were taken back.
 pub(crate) struct TakenPlaces<'a> {
@@ -57,4 +61,29 @@ fn dialogs_of(
         dialogs.extend(change.candidates.into_iter().map(|by| by.dialog));
     }
     Ok(dialogs)
+}
+
+/// Settles the entries of the queue that an operation carried out.
+pub(crate) fn settle_as_done(
+    batch: &Batch<'_>,
+    ids: &[u64],
+    operation: OperationId,
+    at: Millis,
+) -> Result<(), StoreError> {
+    for id in ids {
+        batch.settle_queued_rejection(*id, QueueState::Done, None, Some(operation))?;
+        record_queue(batch, *id, QueueState::Done, at)?;
+    }
+    Ok(())
+}
+
+/// Records that an entry of the queue was made or settled.
+pub(crate) fn record_queue(
+    batch: &Batch<'_>,
+    id: u64,
+    state: QueueState,
+    at: Millis,
+) -> Result<(), StoreError> {
+    let body = json!({ "rejection": id, "state": state });
+    record_entry(batch, batch.next_stamp(at), JournalKind::RejectionQueue, None, body)
 }

@@ -28,16 +28,26 @@ use crate::project::Project;
 impl Project {
     /// Makes a plan from the files as they are now; in a [rehearsal](crate::Rehearsal) from the
     /// rehearsed state, without checks on disk.
-    fn make_plan(
+    pub(crate) fn make_plan(
         &self,
         at: Millis,
         make: impl FnOnce(&Self) -> Result<Plan, OperationError>,
     ) -> Result<Plan, OperationError> {
         let lock = if self.store().is_in_group() { None } else { Some(self.lock_and_refresh(at)?) };
+        self.plan_from_record(at, lock.is_some(), make)
+    }
+
+    /// Makes a plan from the record; with `on_disk` it is also checked against the files.
+    pub(crate) fn plan_from_record(
+        &self,
+        at: Millis,
+        on_disk: bool,
+        make: impl FnOnce(&Self) -> Result<Plan, OperationError>,
+    ) -> Result<Plan, OperationError> {
         let _snapshot = self.store().snapshot()?;
         let mut plan = make(self)?;
         plan.made_at = at;
-        if lock.is_some() {
+        if on_disk {
             self.leave_unwritable(&mut plan, &|_| false);
             self.add_warnings(&mut plan, &|_| false);
         }

@@ -8,6 +8,7 @@ use retake_store::{Store, StoreError, hash_blob};
 
 use crate::content::adjacent::merge_keeping_ours;
 use crate::content::comparable::comparable_content;
+use crate::content::diff::{edits_between, is_binary, lines};
 use crate::content::line_map::LineMap;
 use crate::content::merge::{ConflictLabels, MergeResult, merge};
 use crate::plan::PlanReason;
@@ -128,7 +129,7 @@ impl<'s> Draft<'s> {
         }
         match (net.before.known(), net.after.known()) {
             (None, None) => Ok(Ok(PlanReason::Already)),
-            (None, Some(after)) => Ok(self.take_back_creation(place, &ours, after)),
+            (None, Some(after)) => self.take_back_creation(place, &ours, after),
             (Some(_), None) => self.take_back_deletion(net),
             (Some(_), Some(after)) => self.take_back_edit(net, place, &ours, after),
         }
@@ -150,15 +151,44 @@ impl<'s> Draft<'s> {
         place: &ProjectPath,
         ours: &DraftFile,
         after: &FileState,
-    ) -> Result<PlanReason, PlanReason> {
+    ) -> Result<Result<PlanReason, PlanReason>, StoreError> {
         match ours.side.known() {
-            None => Ok(PlanReason::Already),
+            None => Ok(Ok(PlanReason::Already)),
             Some(now) if (now.kind, now.oid) == (after.kind, after.oid) => {
                 self.set(place, PathState::Absent.into());
-                Ok(PlanReason::Exact)
+                Ok(Ok(PlanReason::Exact))
             }
-            Some(_) => Err(PlanReason::ChangedSince),
+            Some(now) if self.conflicts == ConflictHandling::KeepPlaces => {
+                let Some(file) = self.later_lines(ours, now, after)? else {
+                    return Ok(Err(PlanReason::ChangedSince));
+                };
+                self.set(place, file);
+                Ok(Ok(PlanReason::Merged))
+            }
+            Some(_) => Ok(Err(PlanReason::ChangedSince)),
         }
+    }
+
+    /// A file that was created with other lines: what was added since. `None` if it is no text.
+    fn later_lines(
+        &self,
+        ours: &DraftFile,
+        now: &FileState,
+        created: &FileState,
+    ) -> Result<Option<DraftFile>, StoreError> {
+        let (before, after) = (self.text(&PathState::Known(*created).into())?, self.text(ours)?);
+        let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
+        if [now.kind, created.kind] != [FileKind::File; 2]
+            || [&before, &after].into_iter().any(|text| is_binary(text))
+        {
+            return Ok(None);
+        }
+        let (old, new): (Vec<_>, Vec<_>) = (lines(&before).collect(), lines(&after).collect());
+        let added = edits_between(&old, &new).into_iter().map(|edit| new[edit.new].concat());
+        let bytes = added.collect::<Vec<_>>().concat();
+        let (oid, size) = (hash_blob(&bytes)?, bytes.len() as u64);
+        let side = PathState::Known(FileState { oid, size, ..*now });
+        Ok(Some(DraftFile { side, content: Some(bytes) }))
     }
 
     /// The file comes back under the name that it had before, also if it was moved first.

@@ -25,8 +25,8 @@ pub(crate) mod without;
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
-    ChangeId, ChangeStatus, DialogId, Gap, Millis, ObjectId, OperationId, OperationKind, PathState,
-    ProjectPath,
+    ChangeId, ChangeStatus, DialogId, Gap, HunkId, Millis, ObjectId, OperationId, OperationKind,
+    PathState, ProjectPath,
 };
 use retake_store::StatusMark;
 use serde::{Deserialize, Serialize};
@@ -220,6 +220,10 @@ pub(crate) struct RejectedPlaces {
     pub(crate) part: u64,
     pub(crate) path: ProjectPath,
     pub(crate) changes: Vec<ChangeId>,
+    pub(crate) hunks: Vec<HunkId>,
+    /// The entries of the queue that are carried out with it.
+    #[serde(default)]
+    pub(crate) queued: Vec<u64>,
 }
 
 impl FollowUp {

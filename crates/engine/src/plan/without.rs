@@ -11,10 +11,11 @@ use retake_model::{Change, ChangeId, PathState, ProjectPath};
 use retake_store::{Store, StoreError};
 
 use crate::plan::PlanReason;
+use crate::plan::blockers::find_blockers;
 use crate::plan::draft::{ConflictHandling, Draft, DraftFile};
 use crate::plan::net_change::NetChange;
 use crate::plan::path_history::PathHistories;
-use crate::plan::take_back::{parts_of, try_part};
+use crate::plan::take_back::{TakeBackOptions, parts_of, try_part};
 use crate::plan::taken_parts::taken_parts_of;
 
 /// Changes that are taken back together, and the files without them.
@@ -42,6 +43,43 @@ pub(crate) struct DraftObstacle {
     pub(crate) path: ProjectPath,
     pub(crate) now: PathState,
     pub(crate) reason: PlanReason,
+    /// Later changes that would have to be taken back too.
+    pub(crate) blockers: Vec<ChangeId>,
+}
+
+/// Changes that are taken back together, and the file that they are about.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangePart {
+    /// The changes, oldest first.
+    pub(crate) changes: Vec<ChangeId>,
+    /// Where the file is now, or was before it was deleted.
+    pub(crate) path: ProjectPath,
+    /// Where it was before the changes, if that is elsewhere.
+    pub(crate) old_path: Option<ProjectPath>,
+}
+
+/// Splits changes into those that are taken back together; reads no content.
+pub(crate) fn split_changes(
+    store: &Store,
+    changes: &[Change],
+) -> Result<Vec<ChangePart>, StoreError> {
+    let ids: BTreeSet<ChangeId> = changes.iter().map(|change| change.id).collect();
+    let oldest = ids.first().copied().unwrap_or(ChangeId(0));
+    let histories = PathHistories::since(store, oldest);
+    let nets: Vec<_> = changes.iter().map(NetChange::of).collect();
+    let mut parts = Vec::new();
+    for nets in parts_of(&histories, &nets, &[], &ids)? {
+        let mut changes: Vec<_> = nets.iter().flat_map(|net| net.changes.clone()).collect();
+        changes.sort_unstable();
+        let (Some(first), Some(last)) = (nets.first(), nets.last()) else { continue };
+        let path = histories.current_path(last, &ids)?;
+        let path = if last.after.is_absent() { last.from.clone() } else { path };
+        let old_path =
+            (first.from != path && !first.before.is_absent()).then(|| first.from.clone());
+        parts.push(ChangePart { changes, path, old_path });
+    }
+    parts.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(parts)
 }
 
 /// Drafts the files without these changes, and without what took places of them back before.
@@ -80,7 +118,9 @@ fn draft_part(
                 histories.current_path(net, set)?
             };
             let now = Draft::new(histories.store).now(&path)?;
-            Err(DraftObstacle { path, now, reason })
+            let options = TakeBackOptions { across_git: true, ..TakeBackOptions::default() };
+            let blockers = find_blockers(histories, nets, stuck, set, options)?;
+            Err(DraftObstacle { path, now, reason, blockers })
         }
     };
     Ok(DraftedPart { changes, files })

@@ -1,0 +1,309 @@
+//! Acts on hunks: finding those that a person names, marking them as seen, keeping them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use retake_model::{
+    Actor, ChangeId, ChangeStatus, HunkId, HunkKind, JournalKind, Millis, ProjectPath,
+};
+use retake_store::Batch;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::content::diff::lines;
+use crate::error::OperationError;
+use crate::journal::record_entry;
+use crate::project::Project;
+use crate::review::file::{FileReader, Review, ReviewFile, ReviewedPart};
+use crate::review::file_target::HunkLines;
+use crate::review::line_marks::MarkSource;
+use crate::review::scope::ReviewScope;
+
+/// A hunk that a person names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HunkChoice {
+    /// Its id.
+    pub id: HunkId,
+    /// Its file, if that is known: then no other file is read.
+    #[serde(default)]
+    pub path: Option<ProjectPath>,
+    /// Only these lines of it.
+    #[serde(default)]
+    pub lines: Option<HunkLines>,
+    /// The digest of its file, needed if it is one of several equal hunks.
+    #[serde(default)]
+    pub digest: Option<String>,
+}
+
+impl HunkChoice {
+    /// A whole hunk, in whichever file it is.
+    pub fn whole(id: HunkId) -> Self {
+        Self { id, path: None, lines: None, digest: None }
+    }
+}
+
+/// The hunks that an act is about.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct HunkRequest {
+    /// The scope in which they are hunks.
+    pub scope: ReviewScope,
+    /// These hunks.
+    pub hunks: Vec<HunkChoice>,
+    /// All hunks of the scope.
+    pub all: bool,
+}
+
+/// The result of keeping hunks, or of marking them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewedHunks {
+    /// The hunks.
+    pub hunks: Vec<HunkId>,
+    /// The changes that are accepted with it, since all that they did is seen.
+    pub accepted: Vec<ChangeId>,
+}
+
+/// Files that are taken back together, with the hunks that were named.
+pub(super) struct ChosenPart {
+    pub(super) part: ReviewedPart,
+    /// For each file the hunks by their index, and of some only these lines.
+    pub(super) chosen: Vec<BTreeMap<usize, Option<HunkLines>>>,
+}
+
+impl ChosenPart {
+    /// The changes behind the chosen hunks.
+    pub(super) fn chosen_changes(&self) -> BTreeSet<ChangeId> {
+        let files = self.part.files.iter().zip(&self.chosen);
+        let hunks = files.flat_map(|(file, chosen)| chosen.keys().map(|at| &file.hunks[*at]));
+        hunks.flat_map(|hunk| hunk.changes.iter().copied()).collect()
+    }
+}
+
+impl HunkRequest {
+    /// The scope, in the files of the named hunks if all of them are known.
+    fn narrowed_scope(&self) -> ReviewScope {
+        let paths: Option<Vec<_>> = self.hunks.iter().map(|hunk| hunk.path.clone()).collect();
+        match paths {
+            Some(mut paths) if !self.all && !paths.is_empty() => {
+                paths.sort();
+                paths.dedup();
+                ReviewScope { paths, ..self.scope.clone() }
+            }
+            _ => self.scope.clone(),
+        }
+    }
+}
+
+impl Project {
+    /// Marks hunks as seen, or as not seen.
+    pub fn set_reviewed(
+        &self,
+        request: &HunkRequest,
+        reviewed: bool,
+        at: Millis,
+    ) -> Result<ReviewedHunks, OperationError> {
+        self.decide_hunks(request, at, |batch, part, _| {
+            let hunks = mark_part(self, batch, part, HunkMark { reviewed, at })?;
+            Ok(ReviewedHunks { hunks, accepted: Vec::new() })
+        })
+    }
+
+    /// Keeps hunks: they are seen, and a change all of whose hunks in the scope are seen is accepted.
+    /// Writes no file.
+    pub fn keep_hunks(
+        &self,
+        request: &HunkRequest,
+        at: Millis,
+    ) -> Result<ReviewedHunks, OperationError> {
+        self.decide_hunks(request, at, |batch, part, review| {
+            let hunks = mark_part(self, batch, part, HunkMark { reviewed: true, at })?;
+            let open = unreviewed_changes(part);
+            let mut accepted = Vec::new();
+            for id in part.chosen_changes().difference(&open) {
+                let Some(change) = review.change(*id) else { continue };
+                if change.actor == Actor::Agent && change.status == ChangeStatus::Pending {
+                    batch.set_status(*id, ChangeStatus::Accepted, at)?;
+                    accepted.push(*id);
+                }
+            }
+            Ok(ReviewedHunks { hunks, accepted })
+        })
+    }
+
+    /// Remembers that the person has seen everything up to a place in the order.
+    pub fn set_review_seen(&self, seq: u64, at: Millis) -> Result<u64, OperationError> {
+        let _lock = self.acquire_lock()?;
+        let seen = seq.min(self.store().last_seq()?).max(self.review_seen()?);
+        let batch = self.store().batch()?;
+        batch.set_review_seen(seen)?;
+        let body = json!({ "seq": seen });
+        record_entry(&batch, batch.next_stamp(at), JournalKind::ReviewSeen, None, body)?;
+        batch.commit()?;
+        Ok(seen)
+    }
+
+    fn decide_hunks(
+        &self,
+        request: &HunkRequest,
+        at: Millis,
+        decide: impl Fn(&Batch<'_>, &ChosenPart, &Review<'_>) -> Result<ReviewedHunks, OperationError>,
+    ) -> Result<ReviewedHunks, OperationError> {
+        let _lock = self.lock_and_refresh(at)?;
+        let (review, parts) = self.find_hunks(request)?;
+        let mut all = ReviewedHunks::default();
+        let batch = self.store().batch()?;
+        for part in &parts {
+            let done = decide(&batch, part, &review)?;
+            all.hunks.extend(done.hunks);
+            all.accepted.extend(done.accepted);
+        }
+        batch.commit()?;
+        Ok(all)
+    }
+
+    /// Finds the hunks of a request; an error if one of them is no hunk of the scope now.
+    pub(super) fn find_hunks(
+        &self,
+        request: &HunkRequest,
+    ) -> Result<(Review<'_>, Vec<ChosenPart>), OperationError> {
+        let review = self.review(&request.narrowed_scope())?;
+        let mut missing: BTreeMap<HunkId, &HunkChoice> =
+            request.hunks.iter().map(|choice| (choice.id, choice)).collect();
+        let mut parts = Vec::new();
+        let extra = BTreeMap::new();
+        for entry in review.entries() {
+            if missing.is_empty() && !request.all {
+                break;
+            }
+            let reader = FileReader { project: self, changes: review.changes(), extra: &extra };
+            let ids = entry.changes.iter().copied().collect();
+            for part in reader.files_without(&ids)? {
+                let mut chosen = Vec::new();
+                for file in &part.files {
+                    chosen.push(choose_hunks(file, request.all, &mut missing)?);
+                }
+                if chosen.iter().any(|chosen| !chosen.is_empty()) {
+                    parts.push(ChosenPart { part, chosen });
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok((review, parts));
+        }
+        Err(OperationError::StaleHunks(missing.into_keys().collect()))
+    }
+}
+
+/// The changes behind hunks of a part that were neither seen before nor are kept now.
+fn unreviewed_changes(part: &ChosenPart) -> BTreeSet<ChangeId> {
+    let files = part.part.files.iter().zip(&part.chosen);
+    let open = files.flat_map(|(file, chosen)| {
+        let hunks = file.hunks.iter().enumerate();
+        hunks.filter(|(at, hunk)| match chosen.get(at) {
+            Some(lines) => lines.is_some() && !hunk.reviewed,
+            None => !hunk.reviewed,
+        })
+    });
+    open.flat_map(|(_, hunk)| hunk.changes.iter().copied()).collect()
+}
+
+/// Takes the named hunks of a file out of `missing`.
+fn choose_hunks(
+    file: &ReviewFile,
+    all: bool,
+    missing: &mut BTreeMap<HunkId, &HunkChoice>,
+) -> Result<BTreeMap<usize, Option<HunkLines>>, OperationError> {
+    let mut chosen = BTreeMap::new();
+    for (at, hunk) in file.hunks.iter().enumerate() {
+        let is_here = |choice: &&HunkChoice| {
+            let path = choice.path.as_ref();
+            path.is_none_or(|path| *path == file.path || *path == file.old_path)
+        };
+        let choice = missing.get(&hunk.id).copied().filter(|choice| is_here(choice));
+        let Some(choice) = choice else {
+            if all {
+                chosen.insert(at, None);
+            }
+            continue;
+        };
+        if hunk.id.ordinal > 0 && choice.digest.as_ref() != Some(&file.digest) {
+            return Err(OperationError::NeedsDigest(hunk.id));
+        }
+        missing.remove(&hunk.id);
+        chosen.insert(at, checked_lines(hunk.id, file, at, choice)?);
+    }
+    Ok(chosen)
+}
+
+/// The lines of a choice; none if they are all lines of the hunk.
+fn checked_lines(
+    id: HunkId,
+    file: &ReviewFile,
+    at: usize,
+    choice: &HunkChoice,
+) -> Result<Option<HunkLines>, OperationError> {
+    let Some(chosen) = choice.lines.clone() else { return Ok(None) };
+    let hunk = &file.hunks[at];
+    let (removed, added) = (hunk.removed.len(), hunk.added.len());
+    let fits = |numbers: &BTreeSet<u32>, count: usize| {
+        numbers.iter().all(|number| (1..=count).contains(&(*number as usize)))
+    };
+    let has_lines = matches!(hunk.kind, HunkKind::Lines | HunkKind::Create);
+    let is_empty = chosen.removed.is_empty() && chosen.added.is_empty();
+    if !has_lines || is_empty || !fits(&chosen.removed, removed) || !fits(&chosen.added, added) {
+        return Err(OperationError::UnknownHunkLines { hunk: id, removed, added });
+    }
+    let is_all = chosen.removed.len() == removed && chosen.added.len() == added;
+    Ok((!is_all).then_some(chosen))
+}
+
+/// A mark that is set on hunks, or taken away.
+#[derive(Clone, Copy)]
+struct HunkMark {
+    reviewed: bool,
+    at: Millis,
+}
+
+/// Marks the chosen hunks of a part; returns their ids.
+fn mark_part(
+    project: &Project,
+    batch: &Batch<'_>,
+    part: &ChosenPart,
+    mark: HunkMark,
+) -> Result<Vec<HunkId>, OperationError> {
+    let mut ids = Vec::new();
+    for (file, chosen) in part.part.files.iter().zip(&part.chosen) {
+        if chosen.is_empty() {
+            continue;
+        }
+        let hunks = mark_hunks(project, batch, file, chosen, mark)?;
+        let body = json!({ "path": file.path, "hunks": hunks, "reviewed": mark.reviewed });
+        let stamp = batch.next_stamp(mark.at);
+        record_entry(batch, stamp, JournalKind::HunksReviewed, None, body)?;
+        ids.extend(hunks);
+    }
+    Ok(ids)
+}
+
+fn mark_hunks(
+    project: &Project,
+    batch: &Batch<'_>,
+    file: &ReviewFile,
+    chosen: &BTreeMap<usize, Option<HunkLines>>,
+    mark: HunkMark,
+) -> Result<Vec<HunkId>, OperationError> {
+    let now: Vec<&[u8]> = lines(file.now_text.as_deref().unwrap_or_default()).collect();
+    let mut changes = BTreeMap::new();
+    for id in &file.changes {
+        changes.extend(project.store().change(*id)?.map(|change| (*id, change)));
+    }
+    let source = MarkSource { now: &now, trace: &file.trace, changes: &changes };
+    // Under its earlier names it has the marks that were set before it was moved.
+    let names = || file.names.iter().filter(|path| !mark.reviewed || **path == file.path);
+    for (at, lines) in chosen {
+        for key in source.keys_of_lines(&file.hunks[*at], lines.as_ref()) {
+            for path in names() {
+                batch.set_reviewed_line(path, key, mark.reviewed)?;
+            }
+        }
+    }
+    Ok(chosen.keys().map(|at| file.hunks[*at].id).collect())
+}

@@ -1,0 +1,375 @@
+//! Comments of the person on lines and files.
+//!
+//! Invariants: a draft is seen by no agent. A comment is anchored by the content of its lines, so
+//! that it follows them, or says that they are gone.
+
+use std::ops::Range;
+
+use retake_model::{
+    CommentAnchor, CommentKind, CommentState, DialogId, HunkKind, JournalKind, Millis, ProjectPath,
+    ReviewComment,
+};
+use retake_store::{Batch, ChangeFilter, StoreError};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::content::comparable::comparable_content;
+use crate::content::diff::lines;
+use crate::error::OperationError;
+use crate::feedback::anchor::{anchor_of, find_anchor};
+use crate::journal::record_entry;
+use crate::project::Project;
+use crate::review::act::{HunkChoice, HunkRequest};
+use crate::review::hunk::ReviewHunk;
+use crate::review::scope::ReviewScope;
+
+/// A comment that the person makes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NewComment {
+    /// What it is about.
+    pub place: CommentPlace,
+    /// What it asks.
+    pub kind: CommentKind,
+    /// The words.
+    pub text: String,
+    /// The dialog whose agent it is for; the one that changed the place last if none is given.
+    pub dialog: Option<DialogId>,
+}
+
+/// What a comment is about.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum CommentPlace {
+    /// The work as a whole.
+    Work,
+    /// A file.
+    File(ProjectPath),
+    /// Lines of a file as it is, from 1, both included.
+    Lines {
+        /// The file.
+        path: ProjectPath,
+        /// The first line.
+        first: u32,
+        /// The last line.
+        last: u32,
+    },
+    /// A hunk, or some of its lines; lines that were removed, if it added none.
+    Hunk {
+        /// The scope in which it is a hunk.
+        scope: Box<ReviewScope>,
+        /// The hunk.
+        hunk: HunkChoice,
+    },
+}
+
+/// A comment, and where its lines are now.
+#[derive(Clone, Debug)]
+pub struct LocatedComment {
+    /// The comment.
+    pub comment: ReviewComment,
+    /// The lines, from 0; none if it is about no lines, about removed ones, or they are gone.
+    pub lines: Option<Range<usize>>,
+    /// Its number.
+    pub id: u64,
+}
+
+impl LocatedComment {
+    /// Returns whether its lines are gone.
+    pub fn is_gone(&self) -> bool {
+        let anchor = self.comment.anchor.as_ref();
+        self.lines.is_none() && anchor.is_some_and(|anchor| !anchor.removed)
+    }
+
+    /// Returns whether it is about lines of a hunk.
+    pub(super) fn is_in(&self, hunk: &ReviewHunk) -> bool {
+        let Some(anchor) = &self.comment.anchor else { return false };
+        if anchor.removed {
+            let removed: Vec<String> = hunk.removed.iter().map(|line| text_of(line)).collect();
+            return removed.windows(anchor.lines.len().max(1)).any(|run| *run == anchor.lines[..]);
+        }
+        let has_lines = hunk.kind != HunkKind::Entangled || !hunk.new.is_empty();
+        let lines = self.lines.as_ref().filter(|_| has_lines);
+        lines.is_some_and(|lines| lines.start < hunk.new.end && hunk.new.start < lines.end)
+    }
+}
+
+impl Project {
+    /// Makes a comment, as a draft; returns it.
+    pub fn add_comment(
+        &self,
+        new: &NewComment,
+        at: Millis,
+    ) -> Result<ReviewComment, OperationError> {
+        let _lock = self.lock_and_refresh(at)?;
+        let (path, anchor, maker) = self.anchor_comment(&new.place)?;
+        let dialog = match (&new.dialog, maker, &path) {
+            (Some(dialog), ..) => {
+                self.store()
+                    .dialog(dialog)?
+                    .ok_or_else(|| OperationError::UnknownDialog(dialog.clone()))?;
+                Some(dialog.clone())
+            }
+            (None, Some(maker), _) => Some(maker),
+            (None, None, Some(path)) => self.last_dialog_of(path)?,
+            (None, None, None) => None,
+        };
+        let comment = ReviewComment {
+            id: 0,
+            at,
+            path,
+            dialog,
+            kind: new.kind,
+            state: CommentState::Draft,
+            text: new.text.trim().to_owned(),
+            answer: None,
+            anchor,
+            batch: None,
+            heard: None,
+            said_by: None,
+        };
+        self.change_comment(at, "draft", |batch| batch.put_comment(&comment))
+    }
+
+    /// Replaces the words of a draft.
+    pub fn edit_comment(
+        &self,
+        id: u64,
+        text: &str,
+        at: Millis,
+    ) -> Result<ReviewComment, OperationError> {
+        let _lock = self.acquire_lock()?;
+        self.comment_in(id, &[CommentState::Draft])?;
+        self.change_comment(at, "edited", |batch| {
+            batch.set_comment_text(id, text.trim())?;
+            Ok(id)
+        })
+    }
+
+    /// Removes a comment.
+    pub fn remove_comment(&self, id: u64, at: Millis) -> Result<(), OperationError> {
+        let _lock = self.acquire_lock()?;
+        self.comment_in(id, &[])?;
+        let batch = self.store().batch()?;
+        batch.remove_comment(id)?;
+        record_comment(&batch, id, "removed", None, at)?;
+        batch.commit()?;
+        Ok(())
+    }
+
+    /// Sends drafts to their agents, in one batch: these, or all. A draft for no dialog goes to the
+    /// latest one.
+    pub fn send_comments(
+        &self,
+        ids: &[u64],
+        at: Millis,
+    ) -> Result<Vec<ReviewComment>, OperationError> {
+        let _lock = self.acquire_lock()?;
+        let mut drafts = Vec::new();
+        for id in ids {
+            drafts.push(self.comment_in(*id, &[CommentState::Draft])?);
+        }
+        if ids.is_empty() {
+            drafts = self.store().comments()?;
+            drafts.retain(|comment| comment.state == CommentState::Draft);
+        }
+        let batch = self.store().batch()?;
+        let number = batch.next_stamp(at).seq;
+        for draft in &drafts {
+            let dialog = match &draft.dialog {
+                Some(dialog) => dialog.clone(),
+                None => self.latest_dialog()?.id,
+            };
+            batch.send_comment(draft.id, &dialog, number)?;
+            record_comment(&batch, draft.id, "sent", Some(&dialog), at)?;
+        }
+        batch.commit()?;
+        let sent = drafts.iter().map(|draft| self.comment_in(draft.id, &[]));
+        sent.collect()
+    }
+
+    /// Records the agent's answer to a comment.
+    pub fn answer_comment(
+        &self,
+        id: u64,
+        answer: &str,
+        at: Millis,
+    ) -> Result<ReviewComment, OperationError> {
+        let _lock = self.acquire_lock()?;
+        self.comment_in(id, &[CommentState::Sent, CommentState::Answered])?;
+        self.change_comment(at, "answered", |batch| {
+            batch.set_comment_state(id, CommentState::Answered, Some(answer.trim()))?;
+            Ok(id)
+        })
+    }
+
+    /// Settles a comment.
+    pub fn resolve_comment(&self, id: u64, at: Millis) -> Result<ReviewComment, OperationError> {
+        let _lock = self.acquire_lock()?;
+        self.comment_in(id, &[])?;
+        self.change_comment(at, "resolved", |batch| {
+            batch.set_comment_state(id, CommentState::Resolved, None)?;
+            Ok(id)
+        })
+    }
+
+    /// Returns all comments with the places of their lines, oldest first.
+    pub fn comments(&self) -> Result<Vec<LocatedComment>, StoreError> {
+        let mut located = Vec::new();
+        for comment in self.store().comments()? {
+            let text = comment.path.as_ref().map(|path| self.text_now(path)).transpose()?.flatten();
+            located.push(locate(comment, text.as_deref()));
+        }
+        Ok(located)
+    }
+
+    /// Returns the comments on a file whose text is known.
+    pub(super) fn comments_in(
+        &self,
+        path: &ProjectPath,
+        text: Option<&[u8]>,
+    ) -> Result<Vec<LocatedComment>, StoreError> {
+        let comments = self.store().comments_on(path)?;
+        Ok(comments.into_iter().map(|comment| locate(comment, text)).collect())
+    }
+
+    /// The path and lines that a comment is about, and the dialog that changed them last.
+    fn anchor_comment(&self, place: &CommentPlace) -> Result<CommentSubject, OperationError> {
+        match place {
+            CommentPlace::Work => Ok((None, None, None)),
+            CommentPlace::File(path) => {
+                let known = self.store().manifest_entry(path)?.is_some()
+                    || self.store().last_change_of(path)?.is_some();
+                if !known {
+                    return Err(OperationError::unknown_paths(std::slice::from_ref(path)));
+                }
+                Ok((Some(path.clone()), None, None))
+            }
+            CommentPlace::Lines { path, first, last } => {
+                let text = self.text_now(path)?;
+                let text =
+                    text.ok_or_else(|| OperationError::unknown_paths(std::slice::from_ref(path)))?;
+                let count = lines(&text).count();
+                let range = (first.saturating_sub(1) as usize)..*last as usize;
+                if range.is_empty() || range.end > count || *first == 0 {
+                    return Err(OperationError::UnknownLines { path: path.clone(), lines: count });
+                }
+                Ok((Some(path.clone()), Some(anchor_of(&text, &range, false)), None))
+            }
+            CommentPlace::Hunk { scope, hunk } => self.anchor_on_hunk(scope, hunk),
+        }
+    }
+
+    fn anchor_on_hunk(
+        &self,
+        scope: &ReviewScope,
+        choice: &HunkChoice,
+    ) -> Result<CommentSubject, OperationError> {
+        let hunks = vec![choice.clone()];
+        let request = HunkRequest { scope: scope.clone(), hunks, all: false };
+        let (review, parts) = self.find_hunks(&request)?;
+        for part in &parts {
+            for (file, chosen) in part.part.files.iter().zip(&part.chosen) {
+                let Some((at, chosen)) = chosen.iter().next() else { continue };
+                let hunk = &file.hunks[*at];
+                let changes = hunk.changes.iter().rev().filter_map(|id| review.change(*id));
+                let maker = changes.filter_map(|change| change.dialog.clone()).next();
+                let anchor = match (&file.now_text, hunk_lines(hunk, chosen.as_ref())) {
+                    (Some(text), Some(lines)) => Some(anchor_of(text, &lines, false)),
+                    _ if hunk.removed.is_empty() => None,
+                    _ => Some(removed_anchor(hunk)),
+                };
+                return Ok((Some(file.path.clone()), anchor, maker));
+            }
+        }
+        Err(OperationError::StaleHunks(vec![choice.id]))
+    }
+
+    fn text_now(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(entry) = self.store().manifest_entry(path)? else { return Ok(None) };
+        comparable_content(self.store(), &entry.state.into())
+    }
+
+    fn last_dialog_of(&self, path: &ProjectPath) -> Result<Option<DialogId>, StoreError> {
+        let actors = vec![retake_model::Actor::Agent];
+        let (path, limit) = (Some(path.clone()), Some(1));
+        let filter = ChangeFilter { actors, path, limit, ..ChangeFilter::default() };
+        Ok(self.store().changes(&filter)?.pop().and_then(|change| change.dialog))
+    }
+
+    /// Loads a comment; an error unless it is in one of these states, if there are any.
+    fn comment_in(
+        &self,
+        id: u64,
+        states: &[CommentState],
+    ) -> Result<ReviewComment, OperationError> {
+        let comment = self.store().comment(id)?.ok_or(OperationError::UnknownComment(id))?;
+        if states.is_empty() || states.contains(&comment.state) {
+            return Ok(comment);
+        }
+        Err(OperationError::CommentState { id, state: comment.state })
+    }
+
+    fn change_comment(
+        &self,
+        at: Millis,
+        what: &str,
+        change: impl FnOnce(&Batch<'_>) -> Result<u64, StoreError>,
+    ) -> Result<ReviewComment, OperationError> {
+        let batch = self.store().batch()?;
+        let id = change(&batch)?;
+        let dialog = batch.comment(id)?.and_then(|comment| comment.dialog);
+        record_comment(&batch, id, what, dialog.as_ref(), at)?;
+        batch.commit()?;
+        self.comment_in(id, &[])
+    }
+}
+
+/// The file of a comment, its lines, and the dialog that changed them last.
+type CommentSubject = (Option<ProjectPath>, Option<CommentAnchor>, Option<DialogId>);
+
+/// The lines of a hunk in the file now; `None` if it is only about removed lines.
+fn hunk_lines(
+    hunk: &ReviewHunk,
+    chosen: Option<&crate::review::file_target::HunkLines>,
+) -> Option<Range<usize>> {
+    let lines = match chosen {
+        Some(chosen) => {
+            let (first, last) = (chosen.added.first()?, chosen.added.last()?);
+            hunk.new.start + *first as usize - 1..hunk.new.start + *last as usize
+        }
+        None => hunk.new.clone(),
+    };
+    (!lines.is_empty()).then_some(lines)
+}
+
+fn removed_anchor(hunk: &ReviewHunk) -> CommentAnchor {
+    CommentAnchor {
+        removed: true,
+        first_line: u32::try_from(hunk.new.start + 1).unwrap_or(u32::MAX),
+        lines: hunk.removed.iter().map(|line| text_of(line)).collect(),
+        above: Vec::new(),
+        below: Vec::new(),
+    }
+}
+
+/// A line without its end.
+fn text_of(line: &[u8]) -> String {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned()
+}
+
+fn locate(comment: ReviewComment, text: Option<&[u8]>) -> LocatedComment {
+    let anchor = comment.anchor.as_ref().filter(|anchor| !anchor.removed);
+    let lines = anchor.zip(text).and_then(|(anchor, text)| find_anchor(text, anchor));
+    LocatedComment { id: comment.id, lines, comment }
+}
+
+fn record_comment(
+    batch: &Batch<'_>,
+    id: u64,
+    what: &str,
+    dialog: Option<&DialogId>,
+    at: Millis,
+) -> Result<(), StoreError> {
+    let body = json!({ "comment": id, "what": what });
+    record_entry(batch, batch.next_stamp(at), JournalKind::ReviewComment, dialog, body)
+}

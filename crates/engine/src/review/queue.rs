@@ -1,0 +1,405 @@
+//! Rejections that wait until the agents concerned have ended their turns: nothing is taken from
+//! under an agent that works.
+//!
+//! Invariants: a rejection in the queue is carried out once, and settled in the same transaction as
+//! its operation. It is planned again when it is due; a hunk that changed meanwhile is dropped, and
+//! that is on record.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use retake_model::{DialogId, Millis, ProcessKey, QueueState, QueuedRejection};
+use retake_store::{CallState, StoreError};
+use serde::{Deserialize, Serialize};
+
+use crate::apply::OperationControl;
+use crate::error::OperationError;
+use crate::feedback::rejection::record_queue;
+use crate::plan::take_back::{CascadePolicy, TakeBackOptions};
+use crate::plan::{FollowUp, Plan};
+use crate::project::Project;
+use crate::review::act::{HunkChoice, HunkRequest};
+use crate::review::file_target::HunkLines;
+use crate::review::scope::{ReviewScope, ScopeChanges};
+
+/// Time without an open call after which an agent counts as gone.
+const MAX_IDLE_TURN: Millis = 10 * 60 * 1000;
+
+/// What of a hunk is rejected, and how; as JSON in the record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct QueuedRequest {
+    /// The resolved scope, as JSON.
+    changes: String,
+    approved: bool,
+    cascade: String,
+    lines: Option<String>,
+    digest: Option<String>,
+}
+
+/// What became of a queued rejection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SettledRejection {
+    /// Its number.
+    pub id: u64,
+    /// Its new state.
+    pub state: QueueState,
+    /// Why it was dropped.
+    pub outcome: Option<String>,
+}
+
+/// Tells whether a process still runs.
+pub type IsProcessAlive<'a> = &'a dyn Fn(&ProcessKey) -> bool;
+
+impl Project {
+    /// Queues the rejection of hunks; returns them as they wait.
+    pub fn queue_rejection(
+        &self,
+        request: &HunkRequest,
+        options: TakeBackOptions,
+        reason: Option<&str>,
+        at: Millis,
+    ) -> Result<Vec<QueuedRejection>, OperationError> {
+        let _lock = self.lock_and_refresh(at)?;
+        let (review, parts) = self.find_hunks(request)?;
+        let changes = serde_json::to_string(&review.scope.changes).map_err(unreadable)?;
+        let batch = self.store().batch()?;
+        let mut ids = Vec::new();
+        for part in &parts {
+            for (file, chosen) in part.part.files.iter().zip(&part.chosen) {
+                for (at_hunk, lines) in chosen {
+                    let hunk = &file.hunks[*at_hunk];
+                    if let Some(waits) = hunk.queued {
+                        ids.push(waits);
+                        continue;
+                    }
+                    let behind = hunk.changes.iter().filter_map(|id| review.change(*id));
+                    if let Some(change) = behind.clone().find(|change| change.approved.is_some()) {
+                        return Err(OperationError::Approved(change.id));
+                    }
+                    let dialogs: BTreeSet<DialogId> = behind
+                        .flat_map(|change| {
+                            let by = change.candidates.iter().map(|by| by.dialog.clone());
+                            change.dialog.clone().into_iter().chain(by)
+                        })
+                        .collect();
+                    let request = QueuedRequest {
+                        changes: changes.clone(),
+                        approved: review.scope.approved,
+                        cascade: cascade_name(options.cascade).to_owned(),
+                        lines: lines
+                            .as_ref()
+                            .map(serde_json::to_string)
+                            .transpose()
+                            .map_err(unreadable)?,
+                        digest: (hunk.id.ordinal > 0).then(|| file.digest.clone()),
+                    };
+                    let id = batch.put_queued_rejection(&QueuedRejection {
+                        id: 0,
+                        at,
+                        path: file.path.clone(),
+                        hunk: hunk.id,
+                        request: serde_json::to_string(&request).map_err(unreadable)?,
+                        reason: reason.map(str::to_owned),
+                        dialogs: dialogs.into_iter().collect(),
+                        state: QueueState::Waiting,
+                        outcome: None,
+                        operation: None,
+                        said_by: None,
+                    })?;
+                    record_queue(&batch, id, QueueState::Waiting, at)?;
+                    ids.push(id);
+                }
+            }
+        }
+        batch.commit()?;
+        let rows = ids.into_iter().map(|id| self.store().queued_rejection(id));
+        Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    /// Takes a rejection out of the queue.
+    pub fn cancel_queued_rejection(
+        &self,
+        id: u64,
+        at: Millis,
+    ) -> Result<QueuedRejection, OperationError> {
+        let _lock = self.acquire_lock()?;
+        let waits = self.store().queued_rejection(id)?;
+        if waits.is_none_or(|row| row.state != QueueState::Waiting) {
+            return Err(OperationError::NotQueued(id));
+        }
+        let batch = self.store().batch()?;
+        batch.settle_queued_rejection(id, QueueState::Cancelled, None, None)?;
+        record_queue(&batch, id, QueueState::Cancelled, at)?;
+        batch.commit()?;
+        self.store().queued_rejection(id)?.ok_or(OperationError::NotQueued(id))
+    }
+
+    /// Returns the rejections that were queued, the newest first, whatever became of them.
+    pub fn queued_rejections(&self, limit: usize) -> Result<Vec<QueuedRejection>, StoreError> {
+        self.store().queued_rejections(limit)
+    }
+
+    /// Returns whether a rejection waits in the queue.
+    pub fn has_waiting_rejections(&self) -> Result<bool, StoreError> {
+        self.store().has_waiting_rejections()
+    }
+
+    /// Returns the dialogs behind these hunks whose agents are at work now.
+    pub fn working_dialogs(
+        &self,
+        request: &HunkRequest,
+        at: Millis,
+        is_alive: IsProcessAlive<'_>,
+    ) -> Result<Vec<DialogId>, OperationError> {
+        let (review, parts) = self.find_hunks(request)?;
+        let changes = parts.iter().flat_map(|part| part.chosen_changes());
+        let changes: BTreeSet<_> = changes.collect();
+        let mut dialogs: BTreeSet<DialogId> = BTreeSet::new();
+        for change in changes.iter().filter_map(|id| review.change(*id)) {
+            dialogs.extend(change.dialog.clone());
+            dialogs.extend(change.candidates.iter().map(|by| by.dialog.clone()));
+        }
+        let mut working = Vec::new();
+        for dialog in dialogs {
+            if self.is_at_work(&dialog, at, is_alive)? {
+                working.push(dialog);
+            }
+        }
+        Ok(working)
+    }
+
+    /// Returns whether the agent of a dialog works on a turn.
+    fn is_at_work(
+        &self,
+        id: &DialogId,
+        at: Millis,
+        is_alive: IsProcessAlive<'_>,
+    ) -> Result<bool, StoreError> {
+        let Some(dialog) = self.store().dialog(id)? else { return Ok(false) };
+        let calls = self.store().live_calls()?;
+        let calls: Vec<_> = calls.iter().filter(|call| call.dialog == *id).collect();
+        let is_gone = |process: &ProcessKey| !is_alive(process);
+        let processes = || calls.iter().filter_map(|call| call.process.as_ref());
+        if dialog.ended_at.is_some() || (processes().count() > 0 && processes().all(is_gone)) {
+            return Ok(false);
+        }
+        if calls.iter().any(|call| call.state == CallState::Open) {
+            return Ok(true);
+        }
+        // An agent without messages reports no turns either.
+        let reports_turns = dialog.turns > 0;
+        Ok(dialog.turn_open && reports_turns && at - dialog.last_at < MAX_IDLE_TURN)
+    }
+
+    /// Carries out the queued rejections whose agents have ended their turns; returns what became of
+    /// each.
+    pub fn carry_out_rejections(
+        &self,
+        at: Millis,
+        is_alive: IsProcessAlive<'_>,
+    ) -> Result<Vec<SettledRejection>, OperationError> {
+        if self.due_rejections(at, is_alive)?.is_empty() {
+            return Ok(Vec::new());
+        }
+        // From here on no turn begins and nobody cancels: both need the lock.
+        let _lock = self.lock_and_refresh(at)?;
+        let mut groups: BTreeMap<GroupKey, Vec<QueuedRejection>> = BTreeMap::new();
+        for row in self.due_rejections(at, is_alive)? {
+            groups.entry(GroupKey::of(&row)).or_default().push(row);
+        }
+        let mut settled = Vec::new();
+        for (key, rows) in groups {
+            // The operation is the person's, whoever's event it was that made it due.
+            let caller = rows.first().and_then(|row| row.said_by.clone());
+            let before = caller.map(|caller| self.set_caller(caller));
+            let done = self.carry_out_group(&key, rows, at);
+            before.map(|before| self.set_caller(before));
+            settled.extend(done?);
+        }
+        Ok(settled)
+    }
+
+    /// The rejections that wait although no agent concerned is at work.
+    fn due_rejections(
+        &self,
+        at: Millis,
+        is_alive: IsProcessAlive<'_>,
+    ) -> Result<Vec<QueuedRejection>, StoreError> {
+        let mut due = Vec::new();
+        for row in self.store().waiting_rejections()? {
+            let mut waits = false;
+            for dialog in &row.dialogs {
+                waits |= self.is_at_work(dialog, at, is_alive)?;
+            }
+            if !waits {
+                due.push(row);
+            }
+        }
+        Ok(due)
+    }
+
+    /// Carries out rejections as one operation; the caller holds the lock and has scanned.
+    fn carry_out_group(
+        &self,
+        key: &GroupKey,
+        mut rows: Vec<QueuedRejection>,
+        at: Millis,
+    ) -> Result<Vec<SettledRejection>, OperationError> {
+        let mut dropped: BTreeMap<u64, String> = BTreeMap::new();
+        let planned = loop {
+            let Some(request) = key.request(&rows) else {
+                drop_all(&mut rows, &mut dropped, "the entry of the queue cannot be read");
+                break None;
+            };
+            if rows.is_empty() {
+                break None;
+            }
+            let options = TakeBackOptions { cascade: key.cascade(), ..TakeBackOptions::default() };
+            let plan = self.plan_from_record(at, true, |it| it.reject_places(&request, options));
+            match plan {
+                Ok(plan) => break Some(plan),
+                Err(OperationError::StaleHunks(stale)) => {
+                    let why = "the place has changed since, or was taken back";
+                    drop_rows(&mut rows, &mut dropped, why, |row| stale.contains(&row.hunk));
+                }
+                Err(OperationError::NeedsDigest(hunk)) => {
+                    let why =
+                        "the file has changed since, and the hunk is one of several equal ones";
+                    drop_rows(&mut rows, &mut dropped, why, |row| row.hunk == hunk);
+                }
+                Err(
+                    error @ (OperationError::Approved(_)
+                    | OperationError::UnknownHunkLines { .. }
+                    | OperationError::UnknownDialog(_)),
+                ) => {
+                    drop_all(&mut rows, &mut dropped, &error.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        if let Some(plan) = planned {
+            let reason = rows.first().and_then(|row| row.reason.clone());
+            let plan = with_queue_entries(plan.because(reason), &rows);
+            let applied = self.apply_locked(plan, at, &OperationControl::default())?;
+            let left = applied.plan.left().map(|file| (&file.path, file.reason.to_string()));
+            let left: BTreeMap<_, _> = left.collect();
+            for row in &rows {
+                let now = self.store().queued_rejection(row.id)?;
+                if now.is_some_and(|row| row.state == QueueState::Waiting) {
+                    let why = left.get(&row.path).cloned();
+                    dropped
+                        .insert(row.id, why.unwrap_or_else(|| "nothing was to be done".to_owned()));
+                }
+            }
+        }
+        self.settle_dropped(&dropped, at)?;
+        let done = rows.iter().filter(|row| !dropped.contains_key(&row.id)).map(|row| row.id);
+        let done = done.map(|id| SettledRejection { id, state: QueueState::Done, outcome: None });
+        let gone = dropped.iter().map(|(id, why)| SettledRejection {
+            id: *id,
+            state: QueueState::Dropped,
+            outcome: Some(why.clone()),
+        });
+        Ok(done.chain(gone).collect())
+    }
+
+    fn settle_dropped(
+        &self,
+        dropped: &BTreeMap<u64, String>,
+        at: Millis,
+    ) -> Result<(), OperationError> {
+        if dropped.is_empty() {
+            return Ok(());
+        }
+        let batch = self.store().batch()?;
+        for (id, why) in dropped {
+            batch.settle_queued_rejection(*id, QueueState::Dropped, Some(why), None)?;
+            record_queue(&batch, *id, QueueState::Dropped, at)?;
+        }
+        batch.commit()?;
+        Ok(())
+    }
+}
+
+/// Rejections that are one operation: of one scope, with one reason, by one person.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct GroupKey {
+    changes: String,
+    approved: bool,
+    cascade: String,
+    reason: Option<String>,
+    said_by: Option<String>,
+}
+
+impl GroupKey {
+    fn of(row: &QueuedRejection) -> Self {
+        let request: Option<QueuedRequest> = serde_json::from_str(&row.request).ok();
+        let said_by = row.said_by.as_ref().and_then(|by| serde_json::to_string(by).ok());
+        let reason = row.reason.clone();
+        match request {
+            Some(QueuedRequest { changes, approved, cascade, .. }) => {
+                Self { changes, approved, cascade, reason, said_by }
+            }
+            None => {
+                let (changes, cascade) = (String::new(), String::new());
+                Self { changes, approved: false, cascade, reason, said_by }
+            }
+        }
+    }
+
+    /// The request of some rows; `None` if their scope cannot be read.
+    fn request(&self, rows: &[QueuedRejection]) -> Option<HunkRequest> {
+        let changes: ScopeChanges = serde_json::from_str(&self.changes).ok()?;
+        let scope = ReviewScope { changes, paths: Vec::new(), approved: self.approved };
+        let choice = |row: &QueuedRejection| {
+            let request: QueuedRequest = serde_json::from_str(&row.request).ok()?;
+            let lines = request.lines.as_deref().map(serde_json::from_str::<HunkLines>);
+            let lines = lines.transpose().ok()?;
+            let path = Some(row.path.clone());
+            Some(HunkChoice { id: row.hunk, path, lines, digest: request.digest })
+        };
+        let hunks = rows.iter().map(choice).collect::<Option<Vec<_>>>()?;
+        Some(HunkRequest { scope, hunks, all: false })
+    }
+
+    fn cascade(&self) -> CascadePolicy {
+        let all = [CascadePolicy::Leave, CascadePolicy::Agents, CascadePolicy::All];
+        all.into_iter().find(|policy| cascade_name(*policy) == self.cascade).unwrap_or_default()
+    }
+}
+
+fn cascade_name(policy: CascadePolicy) -> &'static str {
+    match policy {
+        CascadePolicy::Leave => "leave",
+        CascadePolicy::Agents => "agents",
+        CascadePolicy::All => "all",
+    }
+}
+
+/// Names in the plan the entries of the queue that it carries out.
+fn with_queue_entries(mut plan: Plan, rows: &[QueuedRejection]) -> Plan {
+    if let FollowUp::Rejected { places, .. } = &mut plan.follow_up {
+        for places in places {
+            let of_it = |row: &&QueuedRejection| places.hunks.contains(&row.hunk);
+            places.queued = rows.iter().filter(of_it).map(|row| row.id).collect();
+        }
+    }
+    plan
+}
+
+fn drop_all(rows: &mut Vec<QueuedRejection>, dropped: &mut BTreeMap<u64, String>, why: &str) {
+    drop_rows(rows, dropped, why, |_| true);
+}
+
+fn drop_rows(
+    rows: &mut Vec<QueuedRejection>,
+    dropped: &mut BTreeMap<u64, String>,
+    why: &str,
+    is_it: impl Fn(&QueuedRejection) -> bool,
+) {
+    dropped.extend(rows.iter().filter(|row| is_it(row)).map(|row| (row.id, why.to_owned())));
+    rows.retain(|row| !is_it(row));
+}
+
+fn unreadable(error: serde_json::Error) -> OperationError {
+    StoreError::Row(format!("a queued rejection: {error}")).into()
+}

@@ -1,0 +1,142 @@
+//! Follows what each change wrote to where it is in the file now.
+//!
+//! The recorded hunks of all changes of a file, one after the other, say where lines went. No
+//! content is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use retake_model::{Actor, Change, ChangeId, Hunk, ProjectPath};
+use retake_store::{ChangeFilter, Store, StoreError};
+
+use crate::content::line_map::LineMap;
+
+/// A recorded hunk of a change, and where it is in the file now.
+#[derive(Clone, Debug)]
+pub(super) struct TracedHunk {
+    pub(super) change: ChangeId,
+    /// The change is by Retake itself, so it is never what stands in the way.
+    pub(super) by_retake: bool,
+    /// The lines before the change, from 0.
+    pub(super) old: Range<usize>,
+    /// The lines after the change, from 0.
+    pub(super) new: Range<usize>,
+    /// Where those are now, from 0; an empty range is a place between lines.
+    pub(super) now: Range<usize>,
+}
+
+impl TracedHunk {
+    /// Returns whether it is at these lines of the file now, or, if one of both is only a place
+    /// between lines, whether it touches them.
+    pub(super) fn is_at(&self, lines: &Range<usize>) -> bool {
+        if self.now.is_empty() || lines.is_empty() {
+            self.now.start <= lines.end && lines.start <= self.now.end
+        } else {
+            self.now.start < lines.end && lines.start < self.now.end
+        }
+    }
+}
+
+/// What the changes of one file wrote, as far as it can be followed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FileTrace {
+    pub(super) hunks: Vec<TracedHunk>,
+    /// Changes of the file without recorded hunks, which may be at any place.
+    pub(super) unplaced: BTreeSet<ChangeId>,
+}
+
+/// Traces the file that is at `path` now, from a change on, through the names that it had.
+pub(super) fn trace_file(
+    store: &Store,
+    path: &ProjectPath,
+    names: &BTreeSet<ProjectPath>,
+    since: ChangeId,
+) -> Result<FileTrace, StoreError> {
+    let mut changes: BTreeMap<ChangeId, Change> = BTreeMap::new();
+    for name in names {
+        let filter = ChangeFilter {
+            path: Some(name.clone()),
+            after: since.0.checked_sub(1),
+            ..ChangeFilter::default()
+        };
+        store.for_each_change(&filter, &mut |change| {
+            if change.path == *name || change.from_path() == name {
+                changes.insert(change.id, change);
+            }
+        })?;
+    }
+    let mut files: BTreeMap<ProjectPath, FileTrace> = BTreeMap::new();
+    for change in changes.into_values() {
+        let mut trace = files.remove(change.from_path()).unwrap_or_default();
+        if change.before.is_absent() {
+            trace = FileTrace::default();
+        }
+        trace.follow(&change);
+        files.insert(change.path, trace);
+    }
+    Ok(files.remove(path).unwrap_or_default())
+}
+
+impl FileTrace {
+    fn follow(&mut self, change: &Change) {
+        let Some(lines) = &change.lines else {
+            if change.before != change.after {
+                self.unplaced.insert(change.id);
+            }
+            return;
+        };
+        let map = LineMap::of_hunks(&lines.hunks);
+        for hunk in &mut self.hunks {
+            hunk.now = map.follow(&hunk.now);
+        }
+        let by_retake = change.actor == Actor::Retake;
+        self.hunks.extend(lines.hunks.iter().map(|hunk| {
+            let (old, new) = ranges_of(hunk);
+            TracedHunk { change: change.id, by_retake, old, now: new.clone(), new }
+        }));
+    }
+
+    /// The recorded hunks of some changes at these lines of the file now.
+    pub(super) fn at<'t>(
+        &'t self,
+        lines: &'t Range<usize>,
+        set: &'t BTreeSet<ChangeId>,
+    ) -> impl Iterator<Item = &'t TracedHunk> {
+        self.hunks.iter().filter(move |hunk| set.contains(&hunk.change) && hunk.is_at(lines))
+    }
+
+    /// The changes of a set at these lines; all of them if none can be placed there.
+    pub(super) fn changes_at(
+        &self,
+        lines: &Range<usize>,
+        set: &BTreeSet<ChangeId>,
+    ) -> BTreeSet<ChangeId> {
+        let unplaced = self.unplaced.intersection(set).copied();
+        let found: BTreeSet<ChangeId> =
+            self.at(lines, set).map(|hunk| hunk.change).chain(unplaced).collect();
+        if found.is_empty() { set.clone() } else { found }
+    }
+
+    /// The changes after `first`, outside of a set, at these lines: what stands in the way.
+    pub(super) fn later_changes_at(
+        &self,
+        lines: &Range<usize>,
+        first: ChangeId,
+        set: &BTreeSet<ChangeId>,
+    ) -> BTreeSet<ChangeId> {
+        let is_later = |hunk: &&TracedHunk| {
+            hunk.change > first && !hunk.by_retake && !set.contains(&hunk.change)
+        };
+        let at = |hunk: &&TracedHunk| hunk.is_at(lines);
+        self.hunks.iter().filter(is_later).filter(at).map(|hunk| hunk.change).collect()
+    }
+}
+
+/// The lines of a recorded hunk, from 0.
+pub(super) fn ranges_of(hunk: &Hunk) -> (Range<usize>, Range<usize>) {
+    let range = |start: u32, count: u32| {
+        let start = start.saturating_sub(1) as usize;
+        start..start + count as usize
+    };
+    (range(hunk.old_start, hunk.old_lines), range(hunk.new_start, hunk.new_lines))
+}
