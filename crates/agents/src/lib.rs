@@ -48,4 +48,6 @@ mod wire;
 pub use agent::{AgentKind, UnknownAgent};
 pub use copilot_vscode::sender::{payload_key, sending_agent};
 pub use parse::{HookMessage, HookParseError, HookPhase, TranscriptLocation, parse_hook};
-pub use reply::{HookFeedback, HookVerdict, feedback_of, render_reply};
+pub use reply::{
+    HookFeedback, HookVerdict, PersonalFeedback, feedback_of, personal_feedback_of, render_reply,
+};

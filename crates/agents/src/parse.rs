@@ -48,6 +48,8 @@ pub enum HookPhase {
     End,
     /// A message is about to reach the model.
     UserMessage,
+    /// The main agent has ended its turn.
+    TurnEnd,
     /// The agent only lets know.
     #[default]
     Other,
@@ -195,6 +197,7 @@ impl HookMessage {
             HookAction::Begin(_) => HookPhase::Begin,
             HookAction::End(..) => HookPhase::End,
             HookAction::Prompt(_) => HookPhase::UserMessage,
+            HookAction::TurnEnd { .. } if source.subagent.is_none() => HookPhase::TurnEnd,
             _ => HookPhase::Other,
         };
         let events =

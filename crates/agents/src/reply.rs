@@ -29,6 +29,17 @@ pub enum HookFeedback {
     DenialsAndLateNotes,
 }
 
+/// The moments at which an agent passes what the person says about its work on to its model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PersonalFeedback {
+    /// With the person's next message.
+    pub message: bool,
+    /// At the end of a call.
+    pub call_end: bool,
+    /// At the end of its turn, with which it then goes on.
+    pub turn_end: bool,
+}
+
 /// The replies that the hooks of an agent understand.
 ///
 /// [`render_reply`] asks for a denial only before a call, and for a note never at
@@ -40,6 +51,10 @@ pub(crate) struct HookReplies {
     pub(crate) deny: fn(&str) -> Value,
     /// Passes a text on to the model, if that is possible.
     pub(crate) note: Option<fn(HookPhase, &str) -> Value>,
+    /// Whether a text after a call reaches the model.
+    pub(crate) has_notes_after_calls: bool,
+    /// Hands work back at the end of a turn, if that is possible.
+    pub(crate) hand_back: Option<fn(&str) -> Value>,
     /// Says "go on", for agents that want a reply even then.
     pub(crate) proceed: Option<fn(HookPhase) -> Value>,
 }
@@ -49,22 +64,69 @@ pub fn feedback_of(agent: AgentKind) -> HookFeedback {
     agent.spec().replies.feedback
 }
 
-/// The text for standard output; it may be empty.
-pub fn render_reply(agent: AgentKind, phase: HookPhase, verdict: &HookVerdict) -> String {
-    let HookReplies { feedback, deny, note, proceed } = &agent.spec().replies;
-    // A note goes before the call or after it, never both times.
-    let is_late = *feedback == HookFeedback::DenialsAndLateNotes;
-    let reply = match (phase, verdict) {
-        (HookPhase::Begin, HookVerdict::Deny(reason)) => Some(deny(reason)),
-        (HookPhase::Other, _) | (_, HookVerdict::Proceed) => None,
-        (HookPhase::Begin, _) if is_late => None,
-        (HookPhase::End, _) if !is_late => None,
-        (_, HookVerdict::Note(text) | HookVerdict::Deny(text)) => {
-            note.map(|note| note(phase, text))
+/// Returns when this agent passes the person's feedback on to its model.
+pub fn personal_feedback_of(agent: AgentKind) -> PersonalFeedback {
+    let HookReplies { note, has_notes_after_calls, hand_back, .. } = &agent.spec().replies;
+    PersonalFeedback {
+        message: note.is_some(),
+        call_end: note.is_some() && *has_notes_after_calls,
+        turn_end: hand_back.is_some(),
+    }
+}
+
+/// The text for standard output; it may be empty. `feedback` is what the person says about the
+/// agent's work.
+pub fn render_reply(
+    agent: AgentKind,
+    phase: HookPhase,
+    verdict: &HookVerdict,
+    feedback: Option<&str>,
+) -> String {
+    let replies = &agent.spec().replies;
+    if let (HookPhase::Begin, HookVerdict::Deny(reason)) = (phase, verdict) {
+        return (replies.deny)(reason).to_string();
+    }
+    let note = replies.note_of(phase, verdict);
+    let feedback = feedback.filter(|_| replies.takes_feedback(phase));
+    let texts: Vec<&str> = note.into_iter().chain(feedback).collect();
+    let reply = if texts.is_empty() {
+        None
+    } else {
+        let text = texts.join("\n\n");
+        match phase {
+            HookPhase::TurnEnd => replies.hand_back.map(|hand_back| hand_back(&text)),
+            _ => replies.note.map(|note| note(phase, &text)),
         }
     };
-    let reply = reply.or_else(|| proceed.map(|proceed| proceed(phase)));
+    let reply = reply.or_else(|| replies.proceed.map(|proceed| proceed(phase)));
     reply.map(|reply| reply.to_string()).unwrap_or_default()
+}
+
+impl HookReplies {
+    /// The note of a verdict that is passed on at this moment: before the call or after it, never
+    /// both times.
+    fn note_of<'v>(&self, phase: HookPhase, verdict: &'v HookVerdict) -> Option<&'v str> {
+        let is_late = self.feedback == HookFeedback::DenialsAndLateNotes;
+        let is_passed_on = match phase {
+            HookPhase::Begin => !is_late,
+            HookPhase::End => is_late,
+            HookPhase::UserMessage => true,
+            HookPhase::TurnEnd | HookPhase::Other => false,
+        };
+        match verdict {
+            HookVerdict::Proceed => None,
+            HookVerdict::Note(text) | HookVerdict::Deny(text) => is_passed_on.then_some(text),
+        }
+    }
+
+    fn takes_feedback(&self, phase: HookPhase) -> bool {
+        match phase {
+            HookPhase::UserMessage => self.note.is_some(),
+            HookPhase::End => self.has_notes_after_calls,
+            HookPhase::TurnEnd => self.hand_back.is_some(),
+            HookPhase::Begin | HookPhase::Other => false,
+        }
+    }
 }
 
 /// A note in the form that Claude Code introduced.
@@ -91,7 +153,7 @@ mod tests {
         for agent in AgentKind::ALL {
             for phase in [HookPhase::Begin, HookPhase::UserMessage, HookPhase::Other] {
                 for (name, verdict) in &verdicts {
-                    let text = render_reply(agent, phase, verdict);
+                    let text = render_reply(agent, phase, verdict, None);
                     let text = if text.is_empty() { "-" } else { &text };
                     writeln!(table, "{agent} {phase:?} {name}: {text}").unwrap();
                 }
@@ -176,7 +238,7 @@ mod tests {
     #[test]
     fn after_a_call_only_those_are_told_that_cannot_be_before() {
         for agent in AgentKind::ALL {
-            let at_end = |verdict| render_reply(agent, HookPhase::End, &verdict);
+            let at_end = |verdict| render_reply(agent, HookPhase::End, &verdict, None);
             let (nothing, note) =
                 (at_end(HookVerdict::Proceed), at_end(HookVerdict::Note("N".into())));
             assert_eq!(
@@ -185,15 +247,57 @@ mod tests {
                 "{agent}"
             );
             assert_eq!(
-                render_reply(agent, HookPhase::Other, &HookVerdict::Proceed),
+                render_reply(agent, HookPhase::Other, &HookVerdict::Proceed, None),
                 nothing,
                 "{agent}"
             );
         }
-        let reply = render_reply(AgentKind::Gemini, HookPhase::End, &HookVerdict::Note("N".into()));
+        let reply =
+            render_reply(AgentKind::Gemini, HookPhase::End, &HookVerdict::Note("N".into()), None);
         expect![[
             r#"{"hookSpecificOutput":{"additionalContext":"N","hookEventName":"AfterTool"}}"#
         ]]
         .assert_eq(&reply);
+    }
+
+    #[test]
+    fn every_agent_gets_the_persons_feedback_where_its_model_reads_it() {
+        let mut table = String::new();
+        for agent in AgentKind::ALL {
+            for phase in
+                [HookPhase::Begin, HookPhase::End, HookPhase::UserMessage, HookPhase::TurnEnd]
+            {
+                let reply = |feedback| render_reply(agent, phase, &HookVerdict::Proceed, feedback);
+                let (with, without) = (reply(Some("F")), reply(None));
+                if with != without {
+                    writeln!(table, "{agent} {phase:?}: {with}").unwrap();
+                }
+            }
+            let moments = personal_feedback_of(agent);
+            let told = |phase| {
+                let reply = |feedback| render_reply(agent, phase, &HookVerdict::Proceed, feedback);
+                reply(Some("F")) != reply(None)
+            };
+            assert_eq!(moments.message, told(HookPhase::UserMessage), "{agent}");
+            assert_eq!(moments.call_end, told(HookPhase::End), "{agent}");
+            assert_eq!(moments.turn_end, told(HookPhase::TurnEnd), "{agent}");
+        }
+        expect![[r#"
+            claude-code End: {"hookSpecificOutput":{"additionalContext":"F","hookEventName":"PostToolUse"}}
+            claude-code UserMessage: {"hookSpecificOutput":{"additionalContext":"F","hookEventName":"UserPromptSubmit"}}
+            claude-code TurnEnd: {"decision":"block","reason":"F"}
+            codex End: {"hookSpecificOutput":{"additionalContext":"F","hookEventName":"PostToolUse"}}
+            codex UserMessage: {"hookSpecificOutput":{"additionalContext":"F","hookEventName":"UserPromptSubmit"}}
+            codex TurnEnd: {"decision":"block","reason":"F"}
+            gemini End: {"hookSpecificOutput":{"additionalContext":"F","hookEventName":"AfterTool"}}
+            gemini UserMessage: {"hookSpecificOutput":{"additionalContext":"F","hookEventName":"BeforeAgent"}}
+            opencode UserMessage: {"note":"F"}
+            copilot UserMessage: {"additionalContext":"F"}
+            cline UserMessage: {"cancel":false,"contextModification":"F"}
+            copilot-vscode UserMessage: {"hookSpecificOutput":{"additionalContext":"F","hookEventName":"UserPromptSubmit"}}
+        "#]].assert_eq(&table);
+        let both = HookVerdict::Note("N".into());
+        let reply = render_reply(AgentKind::Codex, HookPhase::UserMessage, &both, Some("F"));
+        assert!(reply.contains(r"N\n\nF"), "{reply}");
     }
 }

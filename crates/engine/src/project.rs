@@ -174,6 +174,11 @@ impl Project {
         self.clock.map(|clock| clock())
     }
 
+    /// Returns whether the host's clock says that a time is over.
+    pub fn is_past(&self, time: Millis) -> bool {
+        self.now().is_some_and(|now| now > time)
+    }
+
     /// The folders that paths of agents are resolved against.
     pub(crate) fn path_base(&self) -> PathBase<'_> {
         PathBase { root: self.root(), home: self.user_home.as_deref() }

@@ -6,6 +6,7 @@
 //!   executes it in process, with the same code.
 //! - [`documents`] has the shape of everything that other programs read, with its schema; what
 //!   they need is beside it: [`patch`], [`confirm`], [`describe`], [`syntax`].
+//! - [`review`] has the names of scopes, and a review as a patch and as a report.
 //! - [`contents`] gives the contents of files, with their types.
 //! - [`Masking`] takes secrets out of what leaves the machine's user.
 //! - [`history`] reads and writes conversations as agents have them in files;
@@ -28,6 +29,7 @@ mod mask;
 pub mod patch;
 pub mod plan_words;
 pub mod request;
+pub mod review;
 pub mod settings;
 pub mod setup;
 pub mod summary;

@@ -52,9 +52,14 @@ pub(crate) fn parse_claude_like(
         // Codex tells it with every hook.
         model: payload.non_empty_text(&["/model"]).map(str::to_owned),
     };
-    Ok(HookMessage::from_action(&source, action, cwd)
+    let mut message = HookMessage::from_action(&source, action, cwd)
         .with_transcript(transcript_location(payload, source.subagent_id()))
-        .with_last_words(payload.text(&["/last_assistant_message"])))
+        .with_last_words(payload.text(&["/last_assistant_message"]));
+    // Only these pass a text on: a call that failed and a turn that broke off do not.
+    if ["PostToolUseFailure", "StopFailure", "Interrupt"].contains(&name) {
+        message.phase = HookPhase::Other;
+    }
+    Ok(message)
 }
 
 fn parse_action(
@@ -140,8 +145,14 @@ fn transcript_location(
     Some(TranscriptLocation { path, agent: subagent.cloned() })
 }
 
-pub(crate) const REPLIES: HookReplies =
-    HookReplies { feedback: HookFeedback::Denials, deny, note: Some(note), proceed: None };
+pub(crate) const REPLIES: HookReplies = HookReplies {
+    feedback: HookFeedback::Denials,
+    deny,
+    note: Some(note),
+    has_notes_after_calls: true,
+    hand_back: Some(hand_back),
+    proceed: None,
+};
 
 pub(crate) fn deny(reason: &str) -> Value {
     json!({"hookSpecificOutput": {
@@ -152,8 +163,17 @@ pub(crate) fn deny(reason: &str) -> Value {
 }
 
 pub(crate) fn note(phase: HookPhase, text: &str) -> Value {
-    let event = if phase == HookPhase::Begin { "PreToolUse" } else { "UserPromptSubmit" };
+    let event = match phase {
+        HookPhase::Begin => "PreToolUse",
+        HookPhase::End => "PostToolUse",
+        _ => "UserPromptSubmit",
+    };
     added_context(event, text)
+}
+
+/// A stop that is blocked: the agent goes on, with the reason.
+pub(crate) fn hand_back(text: &str) -> Value {
+    json!({"decision": "block", "reason": text})
 }
 
 #[cfg(test)]

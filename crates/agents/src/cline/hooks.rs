@@ -128,6 +128,8 @@ pub(crate) const REPLIES: HookReplies = HookReplies {
     // Cline's only refusal cancels the whole run: the model is told, and the call goes on.
     deny: |reason| note(HookPhase::Begin, reason),
     note: Some(note),
+    has_notes_after_calls: false,
+    hand_back: None,
     proceed: Some(|_| json!({"cancel": false})),
 };
 

@@ -117,8 +117,14 @@ fn transcript_location(payload: &HookPayload, id: &str) -> Option<TranscriptLoca
     named.or_else(usual).map(|path| TranscriptLocation { path, agent: None })
 }
 
-pub(crate) const REPLIES: HookReplies =
-    HookReplies { feedback: HookFeedback::Denials, deny, note: Some(note), proceed: None };
+pub(crate) const REPLIES: HookReplies = HookReplies {
+    feedback: HookFeedback::Denials,
+    deny,
+    note: Some(note),
+    has_notes_after_calls: false,
+    hand_back: None,
+    proceed: None,
+};
 
 fn deny(reason: &str) -> Value {
     json!({"permissionDecision": "deny", "permissionDecisionReason": reason})

@@ -55,5 +55,11 @@ fn parse_action(name: &str, payload: &HookPayload) -> Result<Option<HookAction>,
 }
 
 /// VS Code reads a denial and a note in the form of Claude Code.
-pub(crate) const REPLIES: HookReplies =
-    HookReplies { feedback: HookFeedback::Denials, deny, note: Some(note), proceed: None };
+pub(crate) const REPLIES: HookReplies = HookReplies {
+    feedback: HookFeedback::Denials,
+    deny,
+    note: Some(note),
+    has_notes_after_calls: false,
+    hand_back: None,
+    proceed: None,
+};

@@ -81,6 +81,8 @@ pub(crate) const REPLIES: HookReplies = HookReplies {
     deny,
     // Cursor passes a message on only with a decision, and `allow` would answer for the person.
     note: None,
+    has_notes_after_calls: false,
+    hand_back: None,
     proceed: Some(proceed),
 };
 

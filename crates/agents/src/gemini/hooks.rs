@@ -79,6 +79,8 @@ pub(crate) const REPLIES: HookReplies = HookReplies {
     feedback: HookFeedback::DenialsAndLateNotes,
     deny,
     note: Some(note),
+    has_notes_after_calls: true,
+    hand_back: None,
     proceed: None,
 };
 

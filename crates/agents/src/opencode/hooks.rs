@@ -127,8 +127,14 @@ fn succeeded(payload: &HookPayload) -> Option<bool> {
 }
 
 /// The form is ours: the plugin carries it out.
-pub(crate) const REPLIES: HookReplies =
-    HookReplies { feedback: HookFeedback::Denials, deny, note: Some(note), proceed: None };
+pub(crate) const REPLIES: HookReplies = HookReplies {
+    feedback: HookFeedback::Denials,
+    deny,
+    note: Some(note),
+    has_notes_after_calls: false,
+    hand_back: None,
+    proceed: None,
+};
 
 fn deny(reason: &str) -> Value {
     json!({"deny": reason})

@@ -18,9 +18,10 @@ pub(crate) fn check_heard(agent: AgentKind, heard: &HookMessage) {
         assert!(place.split('/').all(|part| !part.is_empty() && !part.starts_with("..")));
     }
     let text = heard.last_words.clone().unwrap_or_default();
+    let text_of_person = text.clone();
     for verdict in [HookVerdict::Proceed, HookVerdict::Note(text.clone()), HookVerdict::Deny(text)]
     {
-        let reply = render_reply(agent, heard.phase, &verdict);
+        let reply = render_reply(agent, heard.phase, &verdict, Some(&text_of_person));
         assert!(reply.is_empty() || serde_json::from_str::<Map<_, _>>(&reply).is_ok(), "{reply}");
     }
 }

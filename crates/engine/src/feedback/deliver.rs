@@ -106,11 +106,10 @@ pub struct FeedbackMoments {
     pub message: bool,
     /// At the end of a call.
     pub call_end: bool,
-    /// At the end of its turn, which it then goes on with.
-    pub turn_end: bool,
 }
 
-/// Returns what the sender of an event is told about its work, and records that it was.
+/// Returns what the sender of an event is told about its work, and records that it was; nothing if it
+/// waits for the reply no longer.
 ///
 /// At the end of a call it is told only of lines that were rejected before: the rest can wait
 /// until its turn has ended.
@@ -118,13 +117,18 @@ pub(crate) fn tell_sender(
     batch: &Batch<'_>,
     submission: &Submission,
     at: Millis,
+    now: Option<Millis>,
 ) -> Result<Option<String>, StoreError> {
+    if submission.deadline.zip(now).is_some_and(|(deadline, now)| now > deadline) {
+        return Ok(None);
+    }
     let (dialog, moments) = (&submission.event.dialog, submission.feedback_moments);
     let (items, channel) = match &submission.event.what {
         EventKind::UserMessage { .. } if moments.message => {
             (FeedbackItems::unheard(batch, dialog)?, FeedbackChannel::Message)
         }
-        EventKind::ToolEnd { .. } if moments.call_end => {
+        // Of a call that failed, no agent passes on what is said about it.
+        EventKind::ToolEnd { ok, .. } if moments.call_end && *ok != Some(false) => {
             let added_again = batch.unheard_repeats(dialog)?;
             (FeedbackItems { added_again, ..FeedbackItems::default() }, FeedbackChannel::CallEnd)
         }
@@ -165,6 +169,10 @@ impl Project {
         let text = describe_feedback(self.store(), &items)?;
         let batch = self.store().batch()?;
         items.record_heard(&batch, dialog, channel, at)?;
+        if channel == FeedbackChannel::TurnEnd {
+            // The agent goes on.
+            batch.open_turn(dialog)?;
+        }
         batch.commit()?;
         Ok(Some(text))
     }

@@ -10,3 +10,46 @@ mod text;
 
 pub(crate) use deliver::tell_sender;
 pub use deliver::{FeedbackChannel, FeedbackItems, FeedbackMoments};
+
+use retake_model::{JournalKind, Millis, Operation, OperationId, OperationKind, ProjectPath};
+use retake_store::StoreError;
+use serde_json::json;
+
+use crate::error::OperationError;
+use crate::journal::record_entry;
+use crate::project::Project;
+
+impl Project {
+    /// Forgets what was rejected in a file, or everywhere; returns the number of places.
+    pub fn forget_rejections(
+        &self,
+        path: Option<&ProjectPath>,
+        at: Millis,
+    ) -> Result<u64, OperationError> {
+        let _lock = self.acquire_lock()?;
+        let batch = self.store().batch()?;
+        let forgotten = batch.forget_rejected_runs(path)?;
+        let body = json!({ "path": path, "forgotten": forgotten });
+        record_entry(&batch, batch.next_stamp(at), JournalKind::RejectionQueue, None, body)?;
+        batch.commit()?;
+        Ok(forgotten)
+    }
+
+    /// Returns the reason that the person gave for a rejection.
+    pub fn rejection_reason(&self, id: OperationId) -> Result<Option<String>, StoreError> {
+        self.store().rejection_reason(id)
+    }
+
+    /// Returns the rejections that stand, each with the person's reason, oldest first.
+    pub fn rejections(&self) -> Result<Vec<(Operation, Option<String>)>, StoreError> {
+        let mut found = Vec::new();
+        for operation in self.store().operations(usize::MAX)? {
+            if operation.kind == OperationKind::Reject && operation.undone_by.is_none() {
+                let reason = self.store().rejection_reason(operation.id)?;
+                found.push((operation, reason));
+            }
+        }
+        found.reverse();
+        Ok(found)
+    }
+}

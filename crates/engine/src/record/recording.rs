@@ -105,7 +105,7 @@ impl<'p> Recording<'p> {
             ignore_row_damage(record_predicted(batch, event, calls, changes))?;
             ignore_row_damage(record_reads(batch, self.project.root(), event, &found))?;
             outcome.stale = notify_sender(batch, event, calls, &self.project.settings().freshness);
-            outcome.feedback = match tell_sender(batch, &event.submission, at) {
+            outcome.feedback = match tell_sender(batch, &event.submission, at, self.project.now()) {
                 // Damage of older records must not prevent the recording of new ones.
                 Err(StoreError::Row(why)) => {
                     tracing::warn!(why, "feedback for the agent cannot be told");

@@ -221,6 +221,18 @@ impl Project {
         Ok(located)
     }
 
+    /// Returns one comment.
+    pub fn comment(&self, id: u64) -> Result<Option<ReviewComment>, StoreError> {
+        self.store().comment(id)
+    }
+
+    /// Returns the number of comments that are not sent yet.
+    pub fn draft_comments(&self) -> Result<u64, StoreError> {
+        let all = self.store().comments()?;
+        let drafts = all.iter().filter(|comment| comment.state == CommentState::Draft);
+        Ok(drafts.count() as u64)
+    }
+
     /// Returns the comments on a file whose text is known.
     pub(super) fn comments_in(
         &self,

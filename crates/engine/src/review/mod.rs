@@ -13,6 +13,7 @@ pub(crate) mod comments;
 pub(crate) mod file;
 pub(crate) mod file_target;
 pub(crate) mod hunk;
+mod kept;
 pub(crate) mod line_marks;
 mod neighbours;
 pub(crate) mod queue;

@@ -3,6 +3,7 @@
 //! Settings are never read from the project's own folder: an agent can write
 //! there, and a clone can bring a file along.
 
+mod feedback;
 mod freshness;
 mod http;
 mod summary;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use retake_model::ProjectPath;
 use serde::{Deserialize, Serialize};
 
+pub use feedback::FeedbackSettings;
 pub use freshness::{FreshnessPolicy, FreshnessSettings};
 pub use http::{DEFAULT_HTTP_PORT, HttpSettings};
 pub use summary::{SummaryApi, SummarySettings};
@@ -40,6 +42,8 @@ pub struct Settings {
     pub hook: HookSettings,
     /// Notices to agents about files that changed after they read them.
     pub freshness: FreshnessSettings,
+    /// What agents are told of the person's review of their work.
+    pub feedback: FeedbackSettings,
     /// What is kept of conversations.
     pub history: HistorySettings,
     /// Who writes summaries of conversations.

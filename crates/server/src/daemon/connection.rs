@@ -13,7 +13,9 @@ use retake_engine::model::{ErrorCode, Millis};
 use retake_service::ApiError;
 use retake_service::caller::{permit_events, permit_request};
 use retake_service::hook::{HookCall, HookHost, HookProgress, HookWork};
-use retake_service::request::{self, EncodedAnswer, ProjectRequest, Submission};
+use retake_service::request::{
+    self, CarryOutRejections, EncodedAnswer, ProjectRequest, Submission,
+};
 
 use super::clients::{ClientId, WorkKind};
 use super::{DaemonState, callers};
@@ -298,6 +300,13 @@ impl HookHost for PoolHost<'_> {
         let done = handle.read_at(located, |project| work(project, record));
         handle.commits().notify();
         done
+    }
+
+    fn carry_out_rejections(&self, root: &Path) -> Result<(), ApiError> {
+        let handle = self.projects.open(root)?;
+        handle.run(CarryOutRejections {})?;
+        handle.commits().notify();
+        Ok(())
     }
 
     /// The hook runs the call in its own process, and spools there.

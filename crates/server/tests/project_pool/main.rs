@@ -131,7 +131,12 @@ fn a_hook_s_call_counts_once_whoever_works_on_it() {
         at: 5,
     };
     let turns = |call: &HookCall| {
-        let host = InProcessHost { retake: world.pool.retake(), at: call.at, clock: || 1 };
+        let host = InProcessHost {
+            retake: world.pool.retake(),
+            at: call.at,
+            clock: || 1,
+            carry_out: |_, _| Ok(()),
+        };
         call.run(&host, &mut |_| Ok(())).unwrap();
         world.room().read(|project| Ok(project.dialogs()?[0].0.turns)).unwrap()
     };

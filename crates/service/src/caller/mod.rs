@@ -16,5 +16,5 @@ mod process;
 mod resolve;
 
 pub use permit::{HUMAN_ONLY_HINT, permit_events, permit_request, refused_plan_reason};
-pub use process::{ProcessInfo, agent_process, ancestors_of};
+pub use process::{ProcessInfo, agent_process, ancestors_of, is_process_alive};
 pub use resolve::{CallerHints, CallerProcess, resolve_caller};

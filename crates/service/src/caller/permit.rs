@@ -13,7 +13,7 @@ use retake_engine::{Plan, PlanReason, Project, StoreError};
 
 use crate::ApiError;
 use crate::describe::{list_names, plural};
-use crate::request::{ProjectRequest, Submission};
+use crate::request::{ChangeComment, CommentAct, ProjectRequest, Submission};
 
 /// The way out of a refusal, where the command itself is not known.
 pub const HUMAN_ONLY_HINT: &str =
@@ -40,6 +40,9 @@ pub fn permit_request(
         | ProjectRequest::PlanUndos(_)
         | ProjectRequest::PlanRedo(_)
         | ProjectRequest::PlanReject(_)
+        | ProjectRequest::PlanRejectHunks(_)
+        // It does what the person said before.
+        | ProjectRequest::CarryOutRejections(_)
         | ProjectRequest::PlanRollback(_)
         | ProjectRequest::PlanRestore(_)
         | ProjectRequest::PlanReset(_) => Ok(()),
@@ -50,6 +53,14 @@ pub fn permit_request(
         }
         ProjectRequest::MarkSeen(seen) => permit_dialog(caller, &seen.dialog),
         ProjectRequest::ImportContext(import) => permit_dialog(caller, &import.dialog),
+        ProjectRequest::TakeFeedback(take) => permit_dialog(caller, &take.dialog),
+        ProjectRequest::ChangeComment(ChangeComment { id, act: CommentAct::Answer(_) }) => {
+            let comment = project.comment(*id)?;
+            match comment.and_then(|comment| comment.dialog) {
+                Some(dialog) => permit_dialog(caller, &dialog),
+                None => Err(human_only(caller, "the comment is for no agent yet")),
+            }
+        }
         ProjectRequest::ApplyPlan(apply) => {
             match refused_plan_reason(project, caller, &apply.plan)? {
                 Some(reason) => Err(human_only(caller, &reason)),
@@ -64,7 +75,16 @@ pub fn permit_request(
         | ProjectRequest::ImportHistory(_)
         | ProjectRequest::CondenseHistory(_)
         | ProjectRequest::SetDialogTitle(_)
-        | ProjectRequest::UnhideMessages(_) => {
+        | ProjectRequest::UnhideMessages(_)
+        | ProjectRequest::KeepHunks(_)
+        | ProjectRequest::MarkHunks(_)
+        | ProjectRequest::MarkAllSeen(_)
+        | ProjectRequest::QueueRejection(_)
+        | ProjectRequest::CancelRejection(_)
+        | ProjectRequest::ForgetRejections(_)
+        | ProjectRequest::AddComment(_)
+        | ProjectRequest::ChangeComment(_)
+        | ProjectRequest::SendComments(_) => {
             Err(human_only(caller, &format!("{} decides for the person", request.name())))
         }
     }

@@ -77,6 +77,12 @@ pub fn ancestors_of(pid: u32) -> Vec<ProcessInfo> {
     found
 }
 
+/// Tells whether a process still runs.
+pub fn is_process_alive(process: &ProcessKey) -> bool {
+    let found = ProcessTable::read().process(process.pid);
+    found.is_some_and(|(found, _)| found.key == *process)
+}
+
 /// The system's list of processes: on Linux read one by one.
 #[cfg(target_os = "linux")]
 struct ProcessTable;
@@ -178,5 +184,8 @@ mod tests {
         assert!(!found[0].words.is_empty() && !found[0].key.started.is_empty(), "{:?}", found[0]);
         assert_eq!(found[1].key.pid, std::os::unix::process::parent_id());
         assert_eq!(ancestors_of(std::process::id())[0], found[0], "the start does not change");
+        assert!(is_process_alive(&found[0].key));
+        let earlier = ProcessKey { started: "before".into(), ..found[0].key.clone() };
+        assert!(!is_process_alive(&earlier), "a pid is given again");
     }
 }

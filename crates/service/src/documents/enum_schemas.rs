@@ -3,7 +3,8 @@
 use retake_engine::RecordState;
 use retake_engine::model::{
     Actor, CallerChannel, CallerEvidence, ChangeMethod, ChangeStatus, ChangeType, CheckpointKind,
-    Confidence, ContextSource, OperationKind, OperationState, SessionState,
+    CommentKind, CommentState, Confidence, ContextSource, HunkKind, OperationKind, OperationState,
+    QueueState, SessionState,
 };
 use serde_json::Value;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, SchemaType, Type};
@@ -25,7 +26,11 @@ words! {
     caller_channel: CallerChannel,
     caller_evidence: CallerEvidence,
     confidence: Confidence,
+    comment_kind: CommentKind,
+    comment_state: CommentState,
     context_source: ContextSource,
+    hunk_kind: HunkKind,
+    queue_state: QueueState,
     record_state: RecordState,
     change_type: ChangeType,
     change_method: ChangeMethod,

@@ -28,9 +28,11 @@ mod diff_list;
 mod diff_page;
 mod doctor;
 pub mod enum_schemas;
+mod feedback;
 mod file_change;
 mod health;
 mod history;
+mod hunk;
 mod locate;
 mod maintenance;
 mod operation;
@@ -79,11 +81,20 @@ pub use diff_hunks::{DiffHunk, DiffLineDocument, DiffToken, LineKind};
 pub use diff_list::{DiffFileEntry, DiffFilesPage, NetChangePart, NetFileDiff};
 pub use diff_page::{DEFAULT_PAGE_LINES, DiffCursor, DiffLimits, MAX_PAGE_LINES};
 pub use doctor::{CheckUpDocument, DoctorCheck, SalvageDocument};
+pub use feedback::{
+    CommentDocument, CommentLines, CommentList, FeedbackDocument, ForgottenDocument,
+    QueuedRejectionDocument, RejectionQueue, ReviewSeenDocument, ReviewedHunksDocument,
+    SettledRejectionDocument, SettledRejections,
+};
 pub use file_change::{
     ContentBudget, FileChangeRecord, FileChanges, LineRange, ReviewedFileChanges,
 };
 pub use health::{HealthDocument, LastFailure, ProjectHealth, WatchingState};
 pub use history::{DialogHistory, HistoryEvent, HistoryPage};
+pub use hunk::{
+    AddedAgainDocument, DialogName, Entanglement, HunkChange, HunkRenderer, ReviewEntryDocument,
+    ReviewFileDocument, ReviewHunkDocument, ReviewListDocument,
+};
 pub use maintenance::{
     CollectedDocument, ExportedSnapshots, ForecastDialog, ForecastDocument, MeterDocument,
     PurgeDocument, PurgeForecast, PurgedContentDocument, RemovedDocument,

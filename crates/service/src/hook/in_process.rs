@@ -18,6 +18,9 @@ pub struct InProcessHost<'a> {
     pub at: Millis,
     /// Tells the time while the call runs.
     pub clock: fn() -> Millis,
+    /// Carries out the rejections of a home's project in a process of its own, and waits for it: an
+    /// operation must not end with the hook.
+    pub carry_out: fn(&Path, &Path) -> Result<(), ApiError>,
 }
 
 impl HookHost for InProcessHost<'_> {
@@ -32,6 +35,10 @@ impl HookHost for InProcessHost<'_> {
                 Ok(other.submit(submission)?)
             }
         })
+    }
+
+    fn carry_out_rejections(&self, root: &Path) -> Result<(), ApiError> {
+        (self.carry_out)(self.retake.folder(), root)
     }
 
     fn spool_of_unopened(&self, start: &Path) -> Result<Option<SpoolWriter>, ApiError> {

@@ -16,12 +16,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use retake_agents::{AgentKind, HookFeedback, HookMessage, HookPhase};
+use retake_agents::{AgentKind, HookFeedback, HookMessage, HookPhase, PersonalFeedback};
 use retake_engine::model::{
     CallId, Caller, DialogId, ErrorCode, Event, EventKind, Millis, ProcessKey,
 };
 use retake_engine::{
-    EventRelay, Project, RecordOutcome, ReplySupport, SpoolWriter, StaleContext, StaleReaction,
+    EventRelay, FeedbackChannel, FeedbackMoments, Project, RecordOutcome, ReplySupport,
+    SpoolWriter, StaleContext, StaleReaction,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -101,6 +102,14 @@ pub enum HookProgress {
         /// The agent's notice, if there is one.
         #[serde(rename = "told")]
         notice: Option<AgentNotice>,
+        /// What the person says about its work.
+        #[serde(default)]
+        feedback: Option<String>,
+    },
+    /// The turn has ended, and the person's feedback is work for another one.
+    HandedBack {
+        /// The feedback.
+        feedback: String,
     },
     /// Something that the person should know.
     Warned(String),
@@ -126,6 +135,10 @@ pub type HookWork<'a> = &'a mut dyn FnMut(&Project, RecordFn<'_>) -> Result<(), 
 pub trait HookHost {
     /// Calls `work` with the project at or above a folder; one is created if there is none.
     fn with_project(&self, start: &Path, work: HookWork<'_>) -> Result<(), ApiError>;
+
+    /// Carries out the rejections that waited for the end of a turn in the project of this root. An
+    /// operation that has begun is finished even if the hook ends.
+    fn carry_out_rejections(&self, root: &Path) -> Result<(), ApiError>;
 
     /// Returns the spool for the events of a project that could not be opened; `None` if there is
     /// no such project, or if the caller then runs the call elsewhere.
@@ -176,7 +189,15 @@ impl HookCall {
             Some(message) => {
                 let caller = message.events.first().map(Caller::hook_of);
                 let before = caller.map(|caller| project.set_caller(caller));
+                let (phase, at_work) = (message.phase, concerns_queue(&message));
+                let dialog = message.events.first().map(|event| event.dialog.clone());
                 let recorded = self.record_events(project, message, record, report);
+                if recorded.is_ok() && at_work {
+                    self.carry_out_rejections(host, project, report);
+                }
+                if let (Ok(()), HookPhase::TurnEnd, Some(dialog)) = (&recorded, phase, dialog) {
+                    self.hand_back(project, &dialog, report);
+                }
                 // The project may be a reader that the daemon keeps for other requests.
                 before.map(|before| project.set_caller(before));
                 recorded
@@ -237,8 +258,8 @@ impl HookCall {
             if let EventKind::UserMessage { .. } = submission.event.what {
                 transcript.read_before(&mut submission.event);
             }
-            let notice = if self.complete_message(project, &submission.event)? {
-                None
+            let told = if self.complete_message(project, &submission.event)? {
+                AgentReply::default()
             } else {
                 let recorded = record(None, &submission);
                 if let Some(relay) = recorded.as_ref().ok().and_then(|it| it.relay.as_ref()) {
@@ -247,7 +268,8 @@ impl HookCall {
                 report_recorded(recorded, report)?
             };
             // If the hook has gone, the rest is recorded all the same.
-            let _ = report(HookProgress::Recorded { notice });
+            let AgentReply { notice, feedback } = told;
+            let _ = report(HookProgress::Recorded { notice, feedback });
         }
         // A prompt does not wait for what the model got: that is read when the turn has ended.
         if let Some(dialog) = dialog.filter(|_| ends_turn) {
@@ -255,6 +277,39 @@ impl HookCall {
             model_history::record_new_messages(self, project, &message, &dialog);
         }
         Ok(())
+    }
+
+    /// Carries out the rejections whose turns have ended. What goes wrong is told, and they wait on:
+    /// it must not break the agent.
+    fn carry_out_rejections(&self, host: &impl HookHost, project: &Project, report: ReportFn<'_>) {
+        let waiting = project.has_waiting_rejections();
+        let done = match waiting {
+            Ok(false) => return,
+            Ok(true) => host.carry_out_rejections(project.root()),
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = done {
+            let text = format!("rejections still wait: {}", error.message);
+            let _ = report(HookProgress::Warned(text));
+        }
+    }
+
+    /// Hands the person's feedback to an agent that has ended its turn, if it still waits for the
+    /// reply: what is handed back counts as told.
+    fn hand_back(&self, project: &Project, dialog: &DialogId, report: ReportFn<'_>) {
+        let is_wanted = project.settings().feedback.at_turn_end
+            && retake_agents::personal_feedback_of(self.agent).turn_end;
+        if !is_wanted || project.is_past(self.deadline(project.settings().hook.budget())) {
+            return;
+        }
+        match project.take_feedback(dialog, FeedbackChannel::TurnEnd, self.at) {
+            Ok(Some(feedback)) => drop(report(HookProgress::HandedBack { feedback })),
+            Ok(None) => {}
+            Err(error) => {
+                let text = format!("the person's feedback was not passed on: {error}");
+                let _ = report(HookProgress::Warned(text));
+            }
+        }
     }
 
     /// Cline tells of a task that starts, and then perhaps what the person said: that is one
@@ -303,7 +358,9 @@ impl HookCall {
         let submission = |name: String, event: Event| {
             let key = format!("{}.{name}", self.key);
             let new = Submission::new(key, event, self.at);
-            let mut new = new.with_reply_support(feedback_of(self.agent));
+            let mut new = new
+                .with_reply_support(feedback_of(self.agent))
+                .with_feedback_moments(feedback_moments_of(self.agent));
             new.origin.said_by.clone_from(&said_by);
             new.origin.process.clone_from(&self.process);
             new
@@ -323,6 +380,19 @@ fn feedback_of(agent: AgentKind) -> ReplySupport {
         HookFeedback::Denials => ReplySupport::Denials,
         HookFeedback::DenialsAndLateNotes => ReplySupport::DenialsAndLateNotes,
     }
+}
+
+fn feedback_moments_of(agent: AgentKind) -> FeedbackMoments {
+    let PersonalFeedback { message, call_end, .. } = retake_agents::personal_feedback_of(agent);
+    FeedbackMoments { message, call_end }
+}
+
+/// Returns whether rejections may be due that wait for the end of a turn.
+fn concerns_queue(message: &HookMessage) -> bool {
+    message.events.iter().any(|event| {
+        let begins = matches!(event.what, EventKind::DialogStart { .. });
+        begins || ends_turn(event)
+    })
 }
 
 /// The end of the call of a run, if it is open. Whatever reports itself needs no `retake run`
@@ -385,11 +455,18 @@ fn relay_to_others(
     }
 }
 
-/// Reports the warnings of a recorded event; returns the agent's notice.
+/// What an agent is told with the record of an event.
+#[derive(Default)]
+struct AgentReply {
+    notice: Option<AgentNotice>,
+    feedback: Option<String>,
+}
+
+/// Reports the warnings of a recorded event; returns what the agent is told.
 fn report_recorded(
     recorded: Result<RecordOutcome, ApiError>,
     report: ReportFn<'_>,
-) -> Result<Option<AgentNotice>, ApiError> {
+) -> Result<AgentReply, ApiError> {
     match recorded {
         Ok(recorded) => {
             for notice in &recorded.notices {
@@ -399,7 +476,8 @@ fn report_recorded(
                 reaction: stale.reaction,
                 message: stale.message,
             };
-            Ok(recorded.stale.map(notice))
+            let feedback = recorded.feedback;
+            Ok(AgentReply { notice: recorded.stale.map(notice), feedback })
         }
         // These are kept until the person has settled it.
         Err(failure) if failure.code.known().is_some_and(is_spooled_failure) => {
@@ -407,7 +485,7 @@ fn report_recorded(
                 "the event is kept, not recorded: {}",
                 failure.message
             )));
-            Ok(None)
+            Ok(AgentReply::default())
         }
         Err(failure) => Err(failure),
     }

@@ -11,8 +11,10 @@
 //! Requests and answers are Retake talking to itself: both sides are the same version, so their
 //! form is not stable. What other programs see is decided elsewhere.
 
+mod comments;
 mod context;
 mod history;
+mod hunks;
 mod maintenance;
 mod record;
 mod review;
@@ -25,8 +27,13 @@ use serde::{Deserialize, Serialize};
 
 pub use retake_engine::Submission;
 
+pub use comments::{AddComment, ChangeComment, CommentAct, SendComments, TakeFeedback};
 pub use context::{ImportContext, MarkSeen};
 pub use history::{CondenseHistory, ImportHistory, UnhideMessages};
+pub use hunks::{
+    CancelRejection, CarryOutRejections, ForgetRejections, KeepHunks, MarkAllSeen, MarkHunks,
+    PlanRejectHunks, QueueRejection, QueuedHunks,
+};
 pub use maintenance::{CollectGarbage, PurgeContent};
 pub use record::{
     CompleteMessage, MIN_ID_DIGITS, MadeCheckpoint, MakeCheckpoint, RecordConversation,
@@ -204,6 +211,18 @@ requests!(
     ImportHistory,
     CondenseHistory,
     UnhideMessages,
+    KeepHunks,
+    MarkHunks,
+    MarkAllSeen,
+    PlanRejectHunks,
+    QueueRejection,
+    CancelRejection,
+    CarryOutRejections,
+    ForgetRejections,
+    AddComment,
+    ChangeComment,
+    SendComments,
+    TakeFeedback,
 );
 
 impl ProjectRequest {
@@ -222,9 +241,15 @@ impl ProjectRequest {
             | Self::PlanUndos(_)
             | Self::PlanRedo(_)
             | Self::PlanReject(_)
+            | Self::PlanRejectHunks(_)
             | Self::PlanRollback(_)
             | Self::PlanRestore(_)
-            | Self::PlanReset(_) => true,
+            | Self::PlanReset(_)
+            // Each of these leaves things as it would the first time.
+            | Self::MarkHunks(_)
+            | Self::MarkAllSeen(_)
+            | Self::CarryOutRejections(_)
+            | Self::ForgetRejections(_) => true,
             Self::MakeCheckpoint(_)
             | Self::MarkSeen(_)
             | Self::ApplyPlan(_)
@@ -234,7 +259,14 @@ impl ProjectRequest {
             | Self::CollectGarbage(_)
             | Self::PurgeContent(_)
             | Self::CondenseHistory(_)
-            | Self::UnhideMessages(_) => false,
+            | Self::UnhideMessages(_)
+            | Self::KeepHunks(_)
+            | Self::QueueRejection(_)
+            | Self::CancelRejection(_)
+            | Self::AddComment(_)
+            | Self::ChangeComment(_)
+            | Self::SendComments(_)
+            | Self::TakeFeedback(_) => false,
         }
     }
 }

@@ -9,7 +9,7 @@
 
 mod worker;
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -17,9 +17,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use retake_agents::{AgentKind, HookPhase, HookVerdict};
-use retake_engine::model::EventKind;
+use retake_engine::model::{ErrorCode, EventKind};
 use retake_engine::settings::HookSettings;
 use retake_engine::{SpoolWriter, StaleReaction};
+use retake_service::ApiError;
 use retake_service::hook::{AgentNotice, HookCall, HookProgress};
 use retake_service::request::Submission;
 
@@ -66,14 +67,15 @@ pub(super) fn run(context: &CommandContext, options: &HookArgs) -> Exit {
             return Exit::Done;
         }
     };
-    if std::io::stdin().is_terminal() {
+    if io::stdin().is_terminal() {
         let text = "agents call this and send a payload; `retake setup` tells them to";
         print_message("note", TextStyle::Mark, text);
         return Exit::Done;
     }
-    let HookResult { sender, phase, verdict, unrecorded } =
+    let HookResult { sender, phase, verdict, feedback, unrecorded } =
         run_within_budget(context, agent, options, started);
-    let reply = retake_agents::render_reply(sender.unwrap_or(agent), phase, &verdict);
+    let sender = sender.unwrap_or(agent);
+    let reply = retake_agents::render_reply(sender, phase, &verdict, feedback.as_deref());
     // An agent that closed the pipe needs no reply.
     let _ = context.out.text(&reply);
     if let Some(unrecorded) = unrecorded {
@@ -91,6 +93,8 @@ struct HookResult {
     phase: HookPhase,
     /// The reply to the agent.
     verdict: HookVerdict,
+    /// What the person says about its work.
+    feedback: Option<String>,
     /// Events that are not recorded.
     unrecorded: Option<UnrecordedEvents>,
 }
@@ -117,6 +121,7 @@ fn run_within_budget(
                 sender: None,
                 phase: HookPhase::default(),
                 verdict: HookVerdict::Proceed,
+                feedback: None,
                 unrecorded: None,
             }
         }
@@ -131,6 +136,7 @@ fn follow_worker(
     let (mut phase, mut verdict) = (HookPhase::default(), HookVerdict::Proceed);
     let mut budget = HookSettings::default().budget();
     let (mut call, mut begun): (Option<HookCall>, _) = (None, None);
+    let mut feedback = None;
     let timeout_ms = loop {
         let (worker, progress) =
             match receiver.recv_timeout(budget.saturating_sub(started.elapsed())) {
@@ -163,13 +169,15 @@ fn follow_worker(
                         folders.iter().map(|folder| SpoolWriter::for_folder(folder)).collect();
                 }
             }
-            HookProgress::Recorded { notice } => {
+            HookProgress::Recorded { notice, feedback: told } => {
+                feedback = told.or(feedback);
                 verdict = notice.map_or(verdict, verdict_for);
                 if let Some(begun) = &mut begun {
                     begun.recorded += 1;
                     begun.others.clear();
                 }
             }
+            HookProgress::HandedBack { feedback: told } => feedback = Some(told),
             HookProgress::Warned(text) => warn(&text),
         }
     };
@@ -183,7 +191,7 @@ fn follow_worker(
     if is_early && matches!(verdict, HookVerdict::Proceed) {
         verdict = HookVerdict::Note(SCAN_UNFINISHED_NOTICE.to_owned());
     }
-    HookResult { sender, phase, verdict, unrecorded }
+    HookResult { sender, phase, verdict, feedback, unrecorded }
 }
 
 /// Work whose project is open.
@@ -281,12 +289,31 @@ impl UnrecordedEvents {
 
 /// Starts a process that scans the project and records its spool.
 fn spawn_catch_up(home: &Path, root: &Path) {
+    // If it cannot be started, the next command records the spool.
+    let _ = catch_up_command(home, root).and_then(|mut command| command.spawn());
+}
+
+/// Has another process scan the project and carry out the rejections that are due.
+fn catch_up_and_wait(home: &Path, root: &Path) -> Result<(), ApiError> {
+    let ended = catch_up_command(home, root).and_then(|mut command| command.status());
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(catch_up_failed(&status.to_string())),
+        Err(error) => Err(catch_up_failed(&error.to_string())),
+    }
+}
+
+fn catch_up_failed(reason: &str) -> ApiError {
+    let message = format!("`retake catch-up` failed: {reason}");
+    ApiError::new(ErrorCode::Internal, message, "run `retake review --queue`")
+}
+
+fn catch_up_command(home: &Path, root: &Path) -> io::Result<Command> {
     use std::os::unix::process::CommandExt as _;
-    let Ok(program) = std::env::current_exe() else { return };
-    let mut command = Command::new(program);
+    let mut command = Command::new(std::env::current_exe()?);
     command.arg("catch-up").arg("--project").arg(root).arg("--home").arg(home).current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // In its own process group, so that a signal to the agent's does not reach it. If it cannot be
-    // started, the next command records the spool.
-    let _ = command.process_group(0).spawn();
+    // In its own process group, so that a signal to the agent's does not reach it.
+    command.process_group(0);
+    Ok(command)
 }

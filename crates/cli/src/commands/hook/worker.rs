@@ -80,7 +80,8 @@ pub(super) fn run(environment: &HookEnvironment, sender: &Sender<HookWorkerMessa
     if !environment.no_daemon && try_daemon(environment.retake.folder(), &call, sender)? {
         return Ok(());
     }
-    let host = InProcessHost { retake: &environment.retake, at: call.at, clock: time::now };
+    let (clock, carry_out) = (time::now as fn() -> Millis, super::catch_up_and_wait as _);
+    let host = InProcessHost { retake: &environment.retake, at: call.at, clock, carry_out };
     call.run(&host, &mut |progress| {
         let _ = sender.send(HookWorkerMessage::Progress(HookWorker::InProcess, progress));
         Ok(())

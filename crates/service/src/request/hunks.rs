@@ -1,0 +1,202 @@
+//! Requests of a review: hunks that are kept, marked or taken back, and rejections that wait.
+
+use retake_engine::model::{DialogId, Millis, ProjectPath, QueuedRejection};
+use retake_engine::{HunkRequest, Plan, Project, ReviewedHunks, SettledRejection, TakeBackOptions};
+use serde::{Deserialize, Serialize};
+
+use super::{ProgressFn, ProjectCommand};
+use crate::ApiError;
+use crate::caller::is_process_alive;
+
+/// Keeps hunks: they are seen, and changes of which all is seen are accepted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeepHunks {
+    /// Which.
+    pub hunks: HunkRequest,
+}
+
+impl ProjectCommand for KeepHunks {
+    type Answer = ReviewedHunks;
+
+    fn run(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: ProgressFn<'_>,
+    ) -> Result<ReviewedHunks, ApiError> {
+        Ok(project.keep_hunks(&self.hunks, at)?)
+    }
+}
+
+/// Marks hunks as seen, or as not seen.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MarkHunks {
+    /// Which.
+    pub hunks: HunkRequest,
+    /// Whether they are seen.
+    pub reviewed: bool,
+}
+
+impl ProjectCommand for MarkHunks {
+    type Answer = ReviewedHunks;
+
+    fn run(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: ProgressFn<'_>,
+    ) -> Result<ReviewedHunks, ApiError> {
+        Ok(project.set_reviewed(&self.hunks, self.reviewed, at)?)
+    }
+}
+
+/// Remembers that the person has seen everything up to a place in the order.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct MarkAllSeen {
+    /// The place; the newest one if none is given.
+    pub seq: Option<u64>,
+}
+
+impl ProjectCommand for MarkAllSeen {
+    /// The place up to which everything is seen now.
+    type Answer = u64;
+
+    fn run(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: ProgressFn<'_>,
+    ) -> Result<u64, ApiError> {
+        Ok(project.set_review_seen(self.seq.unwrap_or(u64::MAX), at)?)
+    }
+}
+
+/// Plans to take back hunks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PlanRejectHunks {
+    /// Which.
+    pub hunks: HunkRequest,
+    /// How.
+    pub taking: TakeBackOptions,
+    /// Why, for the agents.
+    pub reason: Option<String>,
+}
+
+impl ProjectCommand for PlanRejectHunks {
+    type Answer = Plan;
+
+    const ONLY_PLANS: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("reject")
+    }
+
+    fn run(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: ProgressFn<'_>,
+    ) -> Result<Plan, ApiError> {
+        let plan = project.plan_reject_places(&self.hunks, self.taking, at)?;
+        Ok(plan.because(self.reason.clone()))
+    }
+}
+
+/// Queues a rejection of hunks until the agents behind them have ended their turns.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct QueueRejection {
+    /// Which hunks.
+    pub hunks: HunkRequest,
+    /// How.
+    pub taking: TakeBackOptions,
+    /// Why, for the agents.
+    pub reason: Option<String>,
+    /// Queues nothing if none of the agents is at work.
+    pub if_at_work: bool,
+}
+
+/// What was queued.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct QueuedHunks {
+    /// The entries of the queue.
+    pub entries: Vec<QueuedRejection>,
+    /// The dialogs whose agents are at work.
+    pub working: Vec<DialogId>,
+}
+
+impl ProjectCommand for QueueRejection {
+    type Answer = QueuedHunks;
+
+    fn run(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: ProgressFn<'_>,
+    ) -> Result<QueuedHunks, ApiError> {
+        let working = project.working_dialogs(&self.hunks, at, &is_process_alive)?;
+        if self.if_at_work && working.is_empty() {
+            return Ok(QueuedHunks::default());
+        }
+        let reason = self.reason.as_deref();
+        let entries = project.queue_rejection(&self.hunks, self.taking, reason, at)?;
+        Ok(QueuedHunks { entries, working })
+    }
+}
+
+/// Takes a rejection out of the queue.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct CancelRejection {
+    /// Its number.
+    pub id: u64,
+}
+
+impl ProjectCommand for CancelRejection {
+    type Answer = QueuedRejection;
+
+    fn run(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: ProgressFn<'_>,
+    ) -> Result<QueuedRejection, ApiError> {
+        Ok(project.cancel_queued_rejection(self.id, at)?)
+    }
+}
+
+/// Carries out the queued rejections whose agents have ended their turns.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct CarryOutRejections {}
+
+impl ProjectCommand for CarryOutRejections {
+    type Answer = Vec<SettledRejection>;
+
+    fn run(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: ProgressFn<'_>,
+    ) -> Result<Vec<SettledRejection>, ApiError> {
+        Ok(project.carry_out_rejections(at, &is_process_alive)?)
+    }
+}
+
+/// Forgets what was rejected, so that the same lines are no repeat any more.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ForgetRejections {
+    /// In this file; everywhere if none is given.
+    pub path: Option<ProjectPath>,
+}
+
+impl ProjectCommand for ForgetRejections {
+    /// The number of places that are forgotten.
+    type Answer = u64;
+
+    fn run(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: ProgressFn<'_>,
+    ) -> Result<u64, ApiError> {
+        Ok(project.forget_rejections(self.path.as_ref(), at)?)
+    }
+}
