@@ -18,7 +18,7 @@ use crate::content::line_hash::hash_texts;
 use crate::content::line_map::LineMap;
 use crate::plan::PlanReason;
 use crate::plan::draft::DraftFile;
-use crate::review::neighbours::{Neighbours, UnchangedLines};
+use crate::review::neighbours::Neighbours;
 use crate::review::trace::{FileTrace, ranges_of};
 
 /// A place that a person keeps or takes back.
@@ -127,19 +127,19 @@ impl HunkSource<'_> {
             (Some(_), Some(_)) => self.sides.line_hunks(),
             _ => Vec::new(),
         };
-        let unchanged = UnchangedLines::of(&now, &places);
         for place in &places {
             let (old, new) = ranges_of(place);
             let changes = self.trace.changes_at(&new, &set);
             let removed = owned(base.get(old.clone()));
             let texts = HunkTexts { removed, added: owned(now.get(new.clone())) };
             let mut hunk = new_hunk(HunkKind::Lines, texts, changes);
-            hunk.id = self.id_of(&hunk, Some(&unchanged.around(&new)));
+            hunk.id = self.id_of(&hunk, Some(&Neighbours::of(&base, &old)));
             hunks.push(ReviewHunk { old, new, ..hunk });
         }
-        for place in self.kept_places_now() {
-            let mut hunk = self.entangled_place(&place, &set)?;
-            hunk.id = self.id_of(&hunk, Some(&unchanged.around(&place)));
+        let map = LineMap::of_hunks(&places);
+        for place in &self.sides.kept_places {
+            let mut hunk = self.entangled_place(&map.follow(place), &set)?;
+            hunk.id = self.id_of(&hunk, Some(&Neighbours::of(&base, place)));
             hunks.push(hunk);
         }
         hunks.sort_by_key(|hunk| (hunk.new.start, hunk.new.end, hunk.kind == HunkKind::Lines));
@@ -218,12 +218,6 @@ impl HunkSource<'_> {
         let is_large = |state: &FileState| state.size > crate::content::diff::MAX_DIFF_BYTES;
         let is_large = is_large(before) || is_large(after);
         Some(if is_large { HunkKind::TooLarge } else { HunkKind::Binary })
-    }
-
-    /// The places that stay as they are, as lines of the file now.
-    fn kept_places_now(&self) -> Vec<Range<usize>> {
-        let map = LineMap::of_hunks(&self.sides.line_hunks());
-        self.sides.kept_places.iter().map(|place| map.follow(place)).collect()
     }
 
     /// A place where later changes stand in the way, with the lines as they are on record.
