@@ -26,7 +26,7 @@ impl Store {
         self.queued_where("WHERE state = 'waiting' AND path = ?1 ORDER BY id", [path.as_bytes()])
     }
 
-    /// The newest rejections that were queued, whatever became of them, newest first.
+    /// The newest rejections that were queued, settled ones included, newest first.
     pub fn queued_rejections(&self, limit: usize) -> Result<Vec<QueuedRejection>, StoreError> {
         self.queued_where("ORDER BY id DESC LIMIT ?1", [i64::try_from(limit).unwrap_or(i64::MAX)])
     }

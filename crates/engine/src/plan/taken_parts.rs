@@ -1,9 +1,9 @@
 //! What operations took back of changes place by place.
 //!
 //! A person may take back single places of what one or several changes wrote. That is a change by
-//! Retake on top of them, and they stay in effect for their other places. Whoever takes back the
-//! changes as wholes takes back that one too: together they are one step again, and no place is
-//! merged twice.
+//! Retake on top of them, and they stay in effect for their other places. An operation that takes
+//! the changes back as wholes takes back that one too: together they are one step again, and no
+//! place is merged twice.
 //!
 //! Invariant: it goes along only if every change that it took places of goes, or has gone with it.
 

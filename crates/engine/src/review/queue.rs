@@ -35,7 +35,7 @@ struct QueuedRequest {
     digest: Option<String>,
 }
 
-/// What became of a queued rejection.
+/// A queued rejection that was settled.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SettledRejection {
     /// Its number.
@@ -133,7 +133,7 @@ impl Project {
         self.store().queued_rejection(id)?.ok_or(OperationError::NotQueued(id))
     }
 
-    /// Returns the rejections that were queued, the newest first, whatever became of them.
+    /// Returns all rejections that were ever queued, the newest first.
     pub fn queued_rejections(&self, limit: usize) -> Result<Vec<QueuedRejection>, StoreError> {
         self.store().queued_rejections(limit)
     }
@@ -190,8 +190,8 @@ impl Project {
         Ok(dialog.turn_open && reports_turns && at - dialog.last_at < MAX_IDLE_TURN)
     }
 
-    /// Carries out the queued rejections whose agents have ended their turns; returns what became of
-    /// each.
+    /// Carries out the queued rejections whose agents have ended their turns; returns how
+    /// each was settled.
     pub fn carry_out_rejections(
         &self,
         at: Millis,
@@ -200,15 +200,15 @@ impl Project {
         if self.due_rejections(at, is_alive)?.is_empty() {
             return Ok(Vec::new());
         }
-        // From here on no turn begins and nobody cancels: both need the lock.
+        // From here on no turn begins and none is cancelled: both need the lock.
         let _lock = self.lock_and_refresh(at)?;
-        let mut groups: BTreeMap<GroupKey, Vec<QueuedRejection>> = BTreeMap::new();
+        let mut groups: BTreeMap<RejectionGroup, Vec<QueuedRejection>> = BTreeMap::new();
         for row in self.due_rejections(at, is_alive)? {
-            groups.entry(GroupKey::of(&row)).or_default().push(row);
+            groups.entry(RejectionGroup::of(&row)).or_default().push(row);
         }
         let mut settled = Vec::new();
         for (key, rows) in groups {
-            // The operation is the person's, whoever's event it was that made it due.
+            // The operation is the person's, although an agent's event made it due.
             let caller = rows.first().and_then(|row| row.said_by.clone());
             let before = caller.map(|caller| self.set_caller(caller));
             let done = self.carry_out_group(&key, rows, at);
@@ -240,7 +240,7 @@ impl Project {
     /// Carries out rejections as one operation; the caller holds the lock and has scanned.
     fn carry_out_group(
         &self,
-        key: &GroupKey,
+        key: &RejectionGroup,
         mut rows: Vec<QueuedRejection>,
         at: Millis,
     ) -> Result<Vec<SettledRejection>, OperationError> {
@@ -322,7 +322,7 @@ impl Project {
 
 /// Rejections that are one operation: of one scope, with one reason, by one person.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct GroupKey {
+struct RejectionGroup {
     changes: String,
     approved: bool,
     cascade: String,
@@ -330,7 +330,7 @@ struct GroupKey {
     said_by: Option<String>,
 }
 
-impl GroupKey {
+impl RejectionGroup {
     fn of(row: &QueuedRejection) -> Self {
         let request: Option<QueuedRequest> = serde_json::from_str(&row.request).ok();
         let said_by = row.said_by.as_ref().and_then(|by| serde_json::to_string(by).ok());

@@ -95,14 +95,14 @@ impl RejectionQueue {
     }
 }
 
-/// What became of rejections that waited.
+/// Rejections that waited and were settled now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SettledRejections {
     /// The entries that were settled now.
     pub settled: Vec<SettledRejectionDocument>,
 }
 
-/// What became of one rejection that waited.
+/// A rejection that waited and was settled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = SettledRejection)]
 pub struct SettledRejectionDocument {

@@ -180,7 +180,7 @@ impl ProjectCommand for CarryOutRejections {
     }
 }
 
-/// Forgets what was rejected, so that the same lines are no repeat any more.
+/// Forgets what was rejected, so that the same lines are no longer a repeat.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ForgetRejections {
     /// In this file; everywhere if none is given.
