@@ -75,7 +75,7 @@ pub(crate) fn take_back(
     plan: &mut Plan,
     request: TakeBackRequest<'_>,
 ) -> Result<(), StoreError> {
-    take_back_with(store, plan, request, &NetChange::of)
+    take_back_with(store, plan, request, &WantedNets { net: &NetChange::of, partly: None })
 }
 
 /// Plans to take back some hunks of one change, which then cascaded back to this content.
@@ -98,19 +98,27 @@ pub(crate) fn take_back_hunks(
     };
     let changes = std::slice::from_ref(change);
     let request = TakeBackRequest::new(changes, ChangeStatus::Rejected, options);
-    take_back_with(store, plan, request, &net)?;
+    take_back_with(store, plan, request, &WantedNets { net: &net, partly: Some(change.id) })?;
     plan.marks.retain(|mark| mark.change != change.id);
     Ok(())
+}
+
+/// What of each change is taken back.
+struct WantedNets<'a> {
+    net: &'a dyn Fn(&Change) -> NetChange,
+    /// The change of which only some hunks are.
+    partly: Option<ChangeId>,
 }
 
 fn take_back_with(
     store: &Store,
     plan: &mut Plan,
     request: TakeBackRequest<'_>,
-    net: &dyn Fn(&Change) -> NetChange,
+    wanted: &WantedNets<'_>,
 ) -> Result<(), StoreError> {
     let TakeBackRequest { changes, bonds, status, options } = request;
     let mut taken = TakenChanges {
+        partly: wanted.partly,
         set: changes.iter().map(|change| (change.id, Cow::Borrowed(change))).collect(),
         dialogs: changes.iter().filter_map(|change| change.dialog.as_ref()).collect(),
     };
@@ -120,7 +128,7 @@ fn take_back_with(
     let histories = PathHistories::since(store, oldest);
     // Each round only adds changes to the set, so this terminates.
     loop {
-        let nets: Vec<NetChange> = taken.set.values().map(|change| net(change)).collect();
+        let nets: Vec<NetChange> = taken.set.values().map(|change| (wanted.net)(change)).collect();
         let parts = try_parts(&histories, &nets, bonds, options)?;
         let more = changes_to_cascade(&histories, &taken.set, &parts, options.cascade)?;
         if more.is_empty() {
@@ -141,12 +149,15 @@ struct TakenChanges<'a> {
     set: BTreeMap<ChangeId, Cow<'a, Change>>,
     /// The dialogs of the requested changes.
     dialogs: BTreeSet<&'a DialogId>,
+    /// The change of which only some hunks are taken back: others may have been before, and stay so.
+    partly: Option<ChangeId>,
 }
 
 impl TakenChanges<'_> {
     /// Adds what operations took back of these changes place by place; returns what was added.
     fn add_taken_parts(&mut self, store: &Store) -> Result<Vec<ChangeId>, StoreError> {
-        let more = taken_parts_of(store, &|id| self.set.contains_key(&id), self.set.keys())?;
+        let is_whole = |id: ChangeId| self.set.contains_key(&id) && self.partly != Some(id);
+        let more = taken_parts_of(store, &is_whole, self.set.keys())?;
         let ids = more.iter().map(|change| change.id).collect();
         self.set.extend(more.into_iter().map(|change| (change.id, Cow::Owned(change))));
         Ok(ids)

@@ -1,11 +1,11 @@
 //! Acts on hunks: finding those that a person names, marking them as seen, keeping them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use retake_model::{
     Actor, ChangeId, ChangeStatus, HunkId, HunkKind, JournalKind, Millis, ProjectPath,
 };
-use retake_store::Batch;
+use retake_store::{Batch, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -65,8 +65,11 @@ pub struct ReviewedHunks {
 pub(super) struct ChosenPart {
     pub(super) part: ReviewedPart,
     /// For each file the hunks by their index, and of some only these lines.
-    pub(super) chosen: Vec<BTreeMap<usize, Option<HunkLines>>>,
+    pub(super) chosen: Vec<ChosenLines>,
 }
+
+/// Hunks of a file by their index; of some only these lines.
+pub(super) type ChosenLines = BTreeMap<usize, Option<HunkLines>>;
 
 impl ChosenPart {
     /// The changes behind the chosen hunks.
@@ -107,7 +110,8 @@ impl Project {
     }
 
     /// Keeps hunks: they are seen, and a change all of whose hunks in the scope are seen is accepted.
-    /// Writes no file.
+    /// Where all hunks of a file are, that are also changes of which nothing is left in it. Writes no
+    /// file.
     pub fn keep_hunks(
         &self,
         request: &HunkRequest,
@@ -115,9 +119,14 @@ impl Project {
     ) -> Result<ReviewedHunks, OperationError> {
         self.decide_hunks(request, at, |batch, part, review| {
             let hunks = mark_part(self, batch, part, HunkMark { reviewed: true, at })?;
-            let open = unreviewed_changes(part);
+            let open = unreviewed_changes(self, batch, part)?;
+            let files = &part.part.files;
+            let seen = match open.is_empty() {
+                true => files.iter().flat_map(|file| file.changes.iter().copied()).collect(),
+                false => part.chosen_changes(),
+            };
             let mut accepted = Vec::new();
-            for id in part.chosen_changes().difference(&open) {
+            for id in seen.difference(&open) {
                 let Some(change) = review.change(*id) else { continue };
                 if change.actor == Actor::Agent && change.status == ChangeStatus::Pending {
                     batch.set_status(*id, ChangeStatus::Accepted, at)?;
@@ -165,8 +174,7 @@ impl Project {
         request: &HunkRequest,
     ) -> Result<(Review<'_>, Vec<ChosenPart>), OperationError> {
         let review = self.review(&request.narrowed_scope())?;
-        let mut missing: BTreeMap<HunkId, &HunkChoice> =
-            request.hunks.iter().map(|choice| (choice.id, choice)).collect();
+        let mut missing = join_choices(&request.hunks);
         let mut parts = Vec::new();
         let extra = BTreeMap::new();
         for entry in review.entries() {
@@ -192,33 +200,56 @@ impl Project {
     }
 }
 
-/// The changes behind hunks of a part that were neither seen before nor are kept now.
-fn unreviewed_changes(part: &ChosenPart) -> BTreeSet<ChangeId> {
-    let files = part.part.files.iter().zip(&part.chosen);
-    let open = files.flat_map(|(file, chosen)| {
-        let hunks = file.hunks.iter().enumerate();
-        hunks.filter(|(at, hunk)| match chosen.get(at) {
-            Some(lines) => lines.is_some() && !hunk.reviewed,
-            None => !hunk.reviewed,
-        })
-    });
-    open.flat_map(|(_, hunk)| hunk.changes.iter().copied()).collect()
+/// The changes behind hunks of a part of which something was not seen.
+fn unreviewed_changes(
+    project: &Project,
+    batch: &Batch<'_>,
+    part: &ChosenPart,
+) -> Result<BTreeSet<ChangeId>, StoreError> {
+    let mut open = BTreeSet::new();
+    for file in &part.part.files {
+        let mut marked = HashSet::new();
+        for name in &file.names {
+            marked.extend(batch.reviewed_lines(name)?);
+        }
+        with_marks(project, file, |source| {
+            let unseen = file.hunks.iter().filter(|hunk| !source.is_reviewed(hunk, &marked));
+            open.extend(unseen.flat_map(|hunk| hunk.changes.iter().copied()));
+        })?;
+    }
+    Ok(open)
+}
+
+/// The choices by their hunk; several of one hunk are all of their lines.
+fn join_choices(choices: &[HunkChoice]) -> BTreeMap<HunkId, HunkChoice> {
+    let mut joined: BTreeMap<HunkId, HunkChoice> = BTreeMap::new();
+    for choice in choices {
+        let Some(same) = joined.get_mut(&choice.id) else {
+            joined.insert(choice.id, choice.clone());
+            continue;
+        };
+        same.lines = same.lines.take().zip(choice.lines.as_ref()).map(|(mut lines, more)| {
+            lines.removed.extend(&more.removed);
+            lines.added.extend(&more.added);
+            lines
+        });
+    }
+    joined
 }
 
 /// Takes the named hunks of a file out of `missing`.
 fn choose_hunks(
     file: &ReviewFile,
     all: bool,
-    missing: &mut BTreeMap<HunkId, &HunkChoice>,
-) -> Result<BTreeMap<usize, Option<HunkLines>>, OperationError> {
+    missing: &mut BTreeMap<HunkId, HunkChoice>,
+) -> Result<ChosenLines, OperationError> {
     let mut chosen = BTreeMap::new();
     for (at, hunk) in file.hunks.iter().enumerate() {
         let is_here = |choice: &&HunkChoice| {
             let path = choice.path.as_ref();
             path.is_none_or(|path| *path == file.path || *path == file.old_path)
         };
-        let choice = missing.get(&hunk.id).copied().filter(|choice| is_here(choice));
-        let Some(choice) = choice else {
+        let Some(choice) = missing.get(&hunk.id).filter(is_here) else {
             if all {
                 chosen.insert(at, None);
             }
@@ -227,8 +258,8 @@ fn choose_hunks(
         if hunk.id.ordinal > 0 && choice.digest.as_ref() != Some(&file.digest) {
             return Err(OperationError::NeedsDigest(hunk.id));
         }
-        missing.remove(&hunk.id);
         chosen.insert(at, checked_lines(hunk.id, file, at, choice)?);
+        missing.remove(&hunk.id);
     }
     Ok(chosen)
 }
@@ -287,23 +318,35 @@ fn mark_hunks(
     project: &Project,
     batch: &Batch<'_>,
     file: &ReviewFile,
-    chosen: &BTreeMap<usize, Option<HunkLines>>,
+    chosen: &ChosenLines,
     mark: HunkMark,
 ) -> Result<Vec<HunkId>, OperationError> {
+    let keys: Vec<u64> = with_marks(project, file, |source| {
+        let keys = |(at, lines): (&usize, &Option<HunkLines>)| {
+            source.keys_to_mark(&file.hunks[*at], lines.as_ref())
+        };
+        chosen.iter().flat_map(keys).collect()
+    })?;
+    // Under its earlier names it has the marks that were set before it was moved.
+    let names = || file.names.iter().filter(|path| !mark.reviewed || **path == file.path);
+    for key in keys {
+        for path in names() {
+            batch.set_reviewed_line(path, key, mark.reviewed)?;
+        }
+    }
+    Ok(chosen.keys().map(|at| file.hunks[*at].id).collect())
+}
+
+/// Reads what the keys of a file's hunks follow from.
+fn with_marks<T>(
+    project: &Project,
+    file: &ReviewFile,
+    read: impl FnOnce(&MarkSource<'_>) -> T,
+) -> Result<T, StoreError> {
     let now: Vec<&[u8]> = lines(file.now_text.as_deref().unwrap_or_default()).collect();
     let mut changes = BTreeMap::new();
     for id in &file.changes {
         changes.extend(project.store().change(*id)?.map(|change| (*id, change)));
     }
-    let source = MarkSource { now: &now, trace: &file.trace, changes: &changes };
-    // Under its earlier names it has the marks that were set before it was moved.
-    let names = || file.names.iter().filter(|path| !mark.reviewed || **path == file.path);
-    for (at, lines) in chosen {
-        for key in source.keys_of_lines(&file.hunks[*at], lines.as_ref()) {
-            for path in names() {
-                batch.set_reviewed_line(path, key, mark.reviewed)?;
-            }
-        }
-    }
-    Ok(chosen.keys().map(|at| file.hunks[*at].id).collect())
+    Ok(read(&MarkSource { now: &now, trace: &file.trace, changes: &changes }))
 }

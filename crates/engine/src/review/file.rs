@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use retake_model::{
-    Change, ChangeId, DialogId, FileKind, HunkId, HunkKind, Millis, PathState, ProjectPath,
-    QueuedRejection,
+    Change, ChangeId, DialogId, HunkId, HunkKind, Millis, PathState, ProjectPath, QueuedRejection,
 };
 use retake_store::StoreError;
 
@@ -13,14 +12,14 @@ use crate::content::line_hash::hash_texts;
 use crate::error::OperationError;
 use crate::feedback::rejected_lines::earlier_names;
 use crate::plan::draft::DraftFile;
-use crate::plan::without::{
-    ChangePart, DraftObstacle, DraftedFile, DraftedPart, draft_without, split_changes,
-};
+use crate::plan::without::{ChangePart, DraftObstacle, DraftedPart, draft_without, split_changes};
 use crate::project::Project;
 use crate::review::hunk::{
-    FileSide, FileSides, HunkSource, HunkTexts, ReviewHunk, hunk_id, new_hunk, number_equal_hunks,
+    FileSide, FileSides, HunkContext, HunkSource, HunkTexts, ReviewHunk, hunk_id, new_hunk,
+    number_equal_hunks, state_key,
 };
 use crate::review::line_marks::MarkSource;
+use crate::review::pairing::pair_files;
 use crate::review::scope::ReviewScope;
 use crate::review::trace::{FileTrace, trace_file};
 
@@ -206,7 +205,7 @@ impl FileReader<'_> {
         match part.files {
             Ok(drafted) => {
                 let mut files = Vec::new();
-                for sides in self.pair_files(drafted, &changes)? {
+                for sides in pair_files(self.project.store(), drafted, &changes)? {
                     let file = self.review_file(sides, &changes)?;
                     files.extend(Some(file).filter(|file| !file.hunks.is_empty()));
                 }
@@ -217,39 +216,6 @@ impl FileReader<'_> {
                 Ok(ReviewedPart { files: vec![file], obstacle: Some(obstacle) })
             }
         }
-    }
-
-    /// Reads the drafted files; one that goes away and one that comes to be are a move.
-    fn pair_files(
-        &self,
-        mut drafted: Vec<DraftedFile>,
-        changes: &BTreeMap<ChangeId, Change>,
-    ) -> Result<Vec<FileSides>, StoreError> {
-        let store = self.project.store();
-        let is_move = changes.values().any(|change| change.old_path.is_some());
-        let one = |found: Vec<usize>| if let [at] = found[..] { Some(at) } else { None };
-        let at = |is_it: &dyn Fn(&DraftedFile) -> bool| {
-            one((0..drafted.len()).filter(|at| is_it(&drafted[*at])).collect())
-        };
-        let gone = at(&|file| file.now.is_absent() && !file.without.side.is_absent());
-        let came = at(&|file| !file.now.is_absent() && file.without.side.is_absent());
-        let mut sides = Vec::new();
-        if let (true, Some(gone), Some(came)) = (is_move, gone, came) {
-            let paths = [drafted[gone].path.clone(), drafted[came].path.clone()];
-            let (base, now) = (drafted[gone].without.clone(), drafted[came].now);
-            let base = FileSide { path: paths[0].clone(), side: base };
-            let now = FileSide { path: paths[1].clone(), side: now };
-            let kept = drafted[gone].kept_places.clone();
-            sides.push(FileSides::read(store, base, now, kept)?);
-            drafted.retain(|file| !paths.contains(&file.path));
-        }
-        for file in drafted {
-            let base = FileSide { path: file.path.clone(), side: file.without };
-            let now = FileSide { path: file.path, side: file.now };
-            sides.push(FileSides::read(store, base, now, file.kept_places)?);
-        }
-        sides.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(sides)
     }
 
     fn review_file(
@@ -317,7 +283,11 @@ impl FileReader<'_> {
         let mut hunk = new_hunk(HunkKind::Entangled, texts, set);
         hunk.blockers = obstacle.blockers.iter().copied().collect();
         hunk.obstacle = Some(obstacle.reason.clone());
-        hunk.id = hunk_id(&obstacle.path, &hunk, None);
+        // A rejection of it with what stands in the way means the file as it is.
+        let now = state_key(&obstacle.now);
+        let recorded = newest.iter().flat_map(|it| [state_key(&it.before), state_key(&it.after)]);
+        let about: Vec<_> = recorded.chain([now]).map(String::into_bytes).collect();
+        hunk.id = hunk_id(&obstacle.path, &hunk, &HunkContext { around: None, about });
         let mut file = ReviewFile {
             path: obstacle.path.clone(),
             old_path: obstacle.path.clone(),
@@ -373,15 +343,7 @@ impl FileReader<'_> {
 
 /// Returns what identifies both sides of a file.
 fn digest(base: &PathState, now: &PathState, old_path: &ProjectPath, path: &ProjectPath) -> String {
-    let side = |side: &PathState| match side {
-        PathState::Known(state) => {
-            let kind = if state.kind == FileKind::Link { "link" } else { "file" };
-            format!("{kind} {:o} {}", state.mode, state.oid)
-        }
-        PathState::Absent => "absent".to_owned(),
-        PathState::Unknown => "unknown".to_owned(),
-    };
-    let (base, now) = (side(base), side(now));
+    let (base, now) = (state_key(base), state_key(now));
     let texts = [old_path.as_bytes(), path.as_bytes(), base.as_bytes(), now.as_bytes()];
     format!("{:016x}", hash_texts(texts))
 }

@@ -133,13 +133,19 @@ impl HunkSource<'_> {
             let removed = owned(base.get(old.clone()));
             let texts = HunkTexts { removed, added: owned(now.get(new.clone())) };
             let mut hunk = new_hunk(HunkKind::Lines, texts, changes);
-            hunk.id = self.id_of(&hunk, Some(&Neighbours::of(&base, &old)));
+            let around = Some(Neighbours::of(&base, &old));
+            let context = HunkContext { around, about: Vec::new() };
+            hunk.id = hunk_id(&self.sides.path, &hunk, &context);
             hunks.push(ReviewHunk { old, new, ..hunk });
         }
         let map = LineMap::of_hunks(&places);
-        for place in &self.sides.kept_places {
-            let mut hunk = self.entangled_place(&map.follow(place), &set)?;
-            hunk.id = self.id_of(&hunk, Some(&Neighbours::of(&base, place)));
+        for kept in &self.sides.kept_places {
+            let place = map.follow(kept);
+            let mut hunk = self.entangled_place(&place, &set)?;
+            // A rejection of it with what stands in the way means the lines that are there now.
+            let about = owned(now.get(place.clone()));
+            let context = HunkContext { around: Some(Neighbours::of(&base, kept)), about };
+            hunk.id = hunk_id(&self.sides.path, &hunk, &context);
             hunks.push(hunk);
         }
         hunks.sort_by_key(|hunk| (hunk.new.start, hunk.new.end, hunk.kind == HunkKind::Lines));
@@ -162,7 +168,8 @@ impl HunkSource<'_> {
         let whole = |kind, texts, changes| {
             let mut hunk = new_hunk(kind, texts, changes);
             (hunk.old, hunk.new) = (0..hunk.removed.len(), 0..hunk.added.len());
-            hunk.id = self.id_of(&hunk, None);
+            let context = HunkContext { around: None, about: self.about_whole(kind) };
+            hunk.id = hunk_id(path, &hunk, &context);
             hunk
         };
         let (before, after) = match (base.side.known(), now.known()) {
@@ -195,6 +202,20 @@ impl HunkSource<'_> {
             hunks.push(whole(kind, texts, set.clone()));
         }
         hunks
+    }
+
+    /// What a hunk without lines is about.
+    fn about_whole(&self, kind: HunkKind) -> Vec<Vec<u8>> {
+        let FileSides { old_path, base, now, .. } = self.sides;
+        let mode = |side: &PathState| side.known().map_or(0, |state| state.mode).to_string();
+        let content = |side: &PathState| side.known().map_or_else(String::new, content_key);
+        let about = match kind {
+            HunkKind::Rename => vec![old_path.to_string()],
+            HunkKind::Mode => vec![mode(&base.side), mode(now)],
+            HunkKind::Create | HunkKind::Delete => vec![state_key(&base.side), state_key(now)],
+            _ => vec![content(&base.side), content(now)],
+        };
+        about.into_iter().map(String::into_bytes).collect()
     }
 
     /// Where a symbolic link points.
@@ -256,10 +277,6 @@ impl HunkSource<'_> {
         }
         Ok(HunkTexts { removed, added })
     }
-
-    fn id_of(&self, hunk: &ReviewHunk, around: Option<&Neighbours<'_>>) -> HunkId {
-        hunk_id(&self.sides.path, hunk, around)
-    }
 }
 
 /// The lines of a hunk, each with its end.
@@ -293,12 +310,18 @@ pub(super) fn new_hunk(
     }
 }
 
-/// Returns the id of a hunk: its path, kind, lines and neighbours.
-pub(super) fn hunk_id(
-    path: &ProjectPath,
-    hunk: &ReviewHunk,
-    around: Option<&Neighbours<'_>>,
-) -> HunkId {
+/// What belongs to the id of a hunk besides its own lines.
+#[derive(Default)]
+pub(super) struct HunkContext<'a> {
+    /// The lines around it.
+    pub(super) around: Option<Neighbours<'a>>,
+    /// What it is about, where its lines do not say it.
+    pub(super) about: Vec<Vec<u8>>,
+}
+
+/// Returns the id of a hunk: its path, kind, lines and context.
+pub(super) fn hunk_id(path: &ProjectPath, hunk: &ReviewHunk, context: &HunkContext<'_>) -> HunkId {
+    let around = context.around.as_ref();
     let counts = [hunk.removed.len(), hunk.added.len()].map(|count| (count as u64).to_le_bytes());
     let (above, below) = around.map_or((&[][..], &[][..]), |lines| (lines.above, lines.below));
     let above_count = (above.len() as u64).to_le_bytes();
@@ -306,7 +329,22 @@ pub(super) fn hunk_id(
         [path.as_bytes(), hunk.kind.as_str().as_bytes(), &counts[0], &counts[1], &above_count];
     let own = hunk.removed.iter().chain(&hunk.added).map(Vec::as_slice);
     let around = above.iter().chain(below).copied();
-    HunkId::new(hash_texts(head.into_iter().chain(own).chain(around)))
+    let about = context.about.iter().map(Vec::as_slice);
+    HunkId::new(hash_texts(head.into_iter().chain(own).chain(around).chain(about)))
+}
+
+/// Returns what identifies one side of a file.
+pub(super) fn state_key(side: &PathState) -> String {
+    match side {
+        PathState::Known(state) => format!("{} {:o}", content_key(state), state.mode),
+        PathState::Absent => "absent".to_owned(),
+        PathState::Unknown => "unknown".to_owned(),
+    }
+}
+
+fn content_key(state: &FileState) -> String {
+    let kind = if state.kind == FileKind::Link { "link" } else { "file" };
+    format!("{kind} {}", state.oid)
 }
 
 /// Gives hunks that are equal in everything numbers in their order.

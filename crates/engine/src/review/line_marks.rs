@@ -45,8 +45,18 @@ impl MarkSource<'_> {
         keys
     }
 
+    /// Returns the keys that a mark on a hunk sets: also those under which a narrower scope shows
+    /// the place, where later changes stand in the way.
+    pub(super) fn keys_to_mark(&self, hunk: &ReviewHunk, chosen: Option<&HunkLines>) -> Vec<u64> {
+        let mut keys = self.keys_of_lines(hunk, chosen);
+        if chosen.is_none() && hunk.kind == HunkKind::Lines {
+            keys.extend(self.recorded_keys(hunk));
+        }
+        keys
+    }
+
     /// Returns the keys of some lines of a hunk; without lines, of all of it.
-    pub(super) fn keys_of_lines(&self, hunk: &ReviewHunk, chosen: Option<&HunkLines>) -> Vec<u64> {
+    fn keys_of_lines(&self, hunk: &ReviewHunk, chosen: Option<&HunkLines>) -> Vec<u64> {
         let Some(chosen) = chosen else { return self.keys(hunk) };
         let pick = |keys: Vec<u64>, count: usize, numbers: &BTreeSet<u32>| -> Vec<u64> {
             // Of lines that several changes removed, it is not known which is which.

@@ -16,6 +16,7 @@ pub(crate) mod hunk;
 mod kept;
 pub(crate) mod line_marks;
 mod neighbours;
+mod pairing;
 pub(crate) mod queue;
 pub(crate) mod reject;
 pub(crate) mod scope;

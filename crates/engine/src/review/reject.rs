@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
-    Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, HunkKind, Millis, OperationKind,
-    PathState, ProjectPath,
+    Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, HunkId, HunkKind, Millis,
+    OperationKind, PathState,
 };
 use retake_store::StatusMark;
 
@@ -13,7 +13,7 @@ use crate::plan::draft::{Draft, DraftFile};
 use crate::plan::take_back::{CascadePolicy, TakeBackOptions};
 use crate::plan::{FileAction, FollowUp, Plan, PlanReason, PlannedFile, RejectedPlaces};
 use crate::project::Project;
-use crate::review::act::{ChosenPart, HunkRequest};
+use crate::review::act::{ChosenLines, ChosenPart, HunkRequest};
 use crate::review::file::{FileReader, Review, ReviewFile, ReviewedPart};
 use crate::review::file_target::{ChosenHunks, HunkLines};
 use crate::review::hunk::ReviewHunk;
@@ -74,76 +74,99 @@ impl HunkPlan<'_> {
     }
 
     fn add_part(&mut self, part: ChosenPart) -> Result<(), OperationError> {
-        let (part, extra) = self.cascade(part)?;
+        let Cascaded { part, extra, mut asked } = self.cascade(part)?;
         let number = self.plan.files.iter().map(|file| file.part + 1).max().unwrap_or(0);
         let ChosenPart { part, mut chosen } = part;
         for (file, chosen) in part.files.iter().zip(&mut chosen) {
-            let hunks = file.hunks.iter().enumerate();
-            let stuck: Vec<_> = hunks
-                .filter(|(at, hunk)| hunk.kind == HunkKind::Entangled && chosen.contains_key(at))
-                .collect();
-            for (at, hunk) in stuck {
-                chosen.remove(&at);
-                self.plan.files.push(left_place(file, hunk, number + 1));
+            for (at, hunk) in file.hunks.iter().enumerate() {
+                if hunk.kind == HunkKind::Entangled && chosen.remove(&at).is_some() {
+                    asked.leave(hunk.id);
+                    self.plan.files.push(left_place(file, hunk, number + 1));
+                }
             }
         }
-        let mut taken: BTreeSet<ChangeId> = BTreeSet::new();
-        for (file, chosen) in part.files.iter().zip(&chosen) {
-            let chosen: ChosenHunks<'_> =
-                chosen.iter().map(|(at, lines)| (*at, lines.as_ref())).collect();
-            if chosen.is_empty() {
-                continue;
-            }
-            let behind: BTreeSet<ChangeId> =
-                chosen.keys().flat_map(|at| &file.hunks[*at].changes).copied().collect();
-            self.add_file(file, &chosen, &behind, number)?;
-            taken.extend(behind);
-        }
+        let taken = self.add_files(&part, &chosen, number)?;
+        let hunks = part.files.iter().zip(&chosen).flat_map(|(file, chosen)| {
+            chosen.keys().map(|at| file.hunks[*at].id).collect::<Vec<_>>()
+        });
+        let hunks = asked.of(hunks);
+        self.add_places(&taken, hunks, number);
         self.mark_changes(&part, &chosen, &extra, number);
         self.plan.cascaded.extend(extra.keys().filter(|id| taken.contains(id)));
         Ok(())
     }
 
-    /// Adds the files that are written so that these hunks are gone from a file.
-    fn add_file(
+    /// Adds the files that are written so that the chosen hunks are gone; returns the changes behind
+    /// them.
+    fn add_files(
         &mut self,
-        file: &ReviewFile,
-        chosen: &ChosenHunks<'_>,
-        behind: &BTreeSet<ChangeId>,
-        part: u64,
-    ) -> Result<(), OperationError> {
-        let target = file.without(chosen)?;
-        let hunks: Vec<_> = chosen.keys().map(|at| file.hunks[*at].id).collect();
-        let reason = if file.is_all(chosen) { PlanReason::Exact } else { PlanReason::Merged };
-        let changes: Vec<ChangeId> = behind.iter().copied().collect();
-        let mut write = |path: &ProjectPath, now: PathState, then: DraftFile| {
-            let mut planned = PlannedFile::going(path.clone(), now, then.side, reason.clone());
-            planned.content = then.content;
-            planned.changes.clone_from(&changes);
-            planned.part = part;
-            self.plan.files.push(planned);
-        };
-        if target.path == file.path {
-            write(&file.path, file.now, target.file);
-        } else {
-            let there = Draft::new(self.project.store()).now(&target.path)?;
-            write(&file.path, file.now, PathState::Absent.into());
-            write(&target.path, there, target.file.clone());
-            if !there.is_absent() {
-                let reason = PlanReason::Occupied("a newer file".to_owned());
-                self.plan.leave_parts(&[(part, reason)].into());
+        part: &ReviewedPart,
+        chosen: &[ChosenLines],
+        number: u64,
+    ) -> Result<BTreeSet<ChangeId>, OperationError> {
+        let (mut written, mut taken) = (BTreeMap::new(), BTreeSet::new());
+        let (mut targets, mut is_all) = (Vec::new(), true);
+        for (file, chosen) in part.files.iter().zip(chosen) {
+            let chosen: ChosenHunks<'_> =
+                chosen.iter().map(|(at, lines)| (*at, lines.as_ref())).collect();
+            is_all &= file.is_all(&chosen);
+            if chosen.is_empty() {
+                continue;
+            }
+            taken.extend(chosen.keys().flat_map(|at| &file.hunks[*at].changes).copied());
+            targets.push(file.without(&chosen)?);
+            if !file.now.is_absent() {
+                written.insert(file.path.clone(), PathState::Absent.into());
             }
         }
-        let path = target.path;
-        self.places.push(RejectedPlaces { part, path, changes, hunks, queued: Vec::new() });
-        Ok(())
+        let record = Draft::new(self.project.store());
+        let mut occupied = BTreeSet::new();
+        for target in targets.into_iter().filter(|target| !target.file.side.is_absent()) {
+            let is_free = match written.get(&target.path) {
+                Some(planned) => *planned == DraftFile::from(PathState::Absent),
+                None => record.now(&target.path)?.is_absent(),
+            };
+            if !is_free {
+                occupied.insert(target.path.clone());
+            }
+            written.insert(target.path, target.file);
+        }
+        let reason = if is_all { PlanReason::Exact } else { PlanReason::Merged };
+        for (path, then) in written {
+            let now = record.now(&path)?;
+            let mut planned = PlannedFile::going(path, now, then.side, reason.clone());
+            planned.content = then.content;
+            planned.changes = taken.iter().copied().collect();
+            planned.part = number;
+            self.plan.files.push(planned);
+        }
+        if !occupied.is_empty() {
+            let reason = PlanReason::Occupied("a newer file".to_owned());
+            self.plan.leave_parts(&[(number, reason)].into());
+        }
+        Ok(taken)
+    }
+
+    /// Names the changes of which a part takes places back: whoever takes back what is left of them
+    /// takes back all that was written here.
+    fn add_places(&mut self, taken: &BTreeSet<ChangeId>, hunks: Vec<HunkId>, part: u64) {
+        let written = self.plan.files.iter().filter(|file| file.part == part);
+        let mut paths: Vec<_> = written.map(|file| file.path.clone()).collect();
+        let Some(last) = paths.pop() else { return };
+        let changes: Vec<ChangeId> = taken.iter().copied().collect();
+        let places = |path, hunks| {
+            let (changes, queued) = (changes.clone(), Vec::new());
+            RejectedPlaces { part, path, changes, hunks, queued }
+        };
+        self.places.extend(paths.into_iter().map(|path| places(path, Vec::new())));
+        self.places.push(places(last, hunks));
     }
 
     /// Changes of which nothing is left in the files get the status of what was taken back.
     fn mark_changes(
         &mut self,
         part: &ReviewedPart,
-        chosen: &[BTreeMap<usize, Option<HunkLines>>],
+        chosen: &[ChosenLines],
         extra: &BTreeMap<ChangeId, Change>,
         number: u64,
     ) {
@@ -172,24 +195,23 @@ impl HunkPlan<'_> {
     }
 
     /// Adds the later changes that stand in the way of entangled hunks, if the policy lets them go.
-    fn cascade(
-        &self,
-        mut part: ChosenPart,
-    ) -> Result<(ChosenPart, BTreeMap<ChangeId, Change>), OperationError> {
-        let mut extra: BTreeMap<ChangeId, Change> = BTreeMap::new();
+    fn cascade(&self, part: ChosenPart) -> Result<Cascaded, OperationError> {
+        let mut cascaded = Cascaded { part, extra: BTreeMap::new(), asked: AskedHunks::default() };
         for _ in 0..MAX_CASCADE_ROUNDS {
             let mut blockers = BTreeMap::new();
-            for id in chosen_entangled(&part).flat_map(|hunk| &hunk.blockers) {
+            for id in chosen_entangled(&cascaded.part).flat_map(|hunk| &hunk.blockers) {
                 blockers.extend(self.project.store().change(*id)?.map(|change| (*id, change)));
             }
-            blockers.retain(|id, change| !extra.contains_key(id) && change.is_effective());
+            blockers.retain(|id, change| !cascaded.extra.contains_key(id) && change.is_effective());
             if blockers.is_empty() || !blockers.values().all(|change| self.may_go(change)) {
                 break;
             }
+            let mut extra = cascaded.extra.clone();
             extra.extend(blockers);
-            part = self.redraft(&part, &extra)?;
+            let Some(next) = self.redraft(&cascaded, extra)? else { break };
+            cascaded = next;
         }
-        Ok((part, extra))
+        Ok(cascaded)
     }
 
     fn may_go(&self, change: &Change) -> bool {
@@ -201,23 +223,62 @@ impl HunkPlan<'_> {
         }
     }
 
-    /// The same part without further changes, with the hunks that are where the chosen ones were.
+    /// The same part without further changes, with the hunks that are where the chosen ones were;
+    /// `None` if chosen lines can no longer be told from others.
     fn redraft(
         &self,
-        part: &ChosenPart,
-        extra: &BTreeMap<ChangeId, Change>,
-    ) -> Result<ChosenPart, OperationError> {
-        let own = part.part.files.iter().flat_map(|file| file.changes.iter().copied());
+        before: &Cascaded,
+        extra: BTreeMap<ChangeId, Change>,
+    ) -> Result<Option<Cascaded>, OperationError> {
+        let files = &before.part.part.files;
+        let own = files.iter().flat_map(|file| file.changes.iter().copied());
         let ids: BTreeSet<ChangeId> = own.chain(extra.keys().copied()).collect();
-        let reader = FileReader { project: self.project, changes: self.review.changes(), extra };
-        let mut files = Vec::new();
-        let mut obstacle = None;
+        let changes = self.review.changes();
+        let reader = FileReader { project: self.project, changes, extra: &extra };
+        let mut part = ReviewedPart { files: Vec::new(), obstacle: None };
         for again in reader.files_without(&ids)? {
-            files.extend(again.files);
-            obstacle = obstacle.or(again.obstacle);
+            part.files.extend(again.files);
+            part.obstacle = part.obstacle.or(again.obstacle);
         }
-        let chosen = files.iter().map(|file| choose_same_places(file, part)).collect();
-        Ok(ChosenPart { part: ReviewedPart { files, obstacle }, chosen })
+        let mut asked = AskedHunks::default();
+        let mut chosen = Vec::new();
+        for file in &part.files {
+            let Some(same) = choose_same_places(file, before, &mut asked) else { return Ok(None) };
+            chosen.push(same);
+        }
+        Ok(Some(Cascaded { part: ChosenPart { part, chosen }, extra, asked }))
+    }
+}
+
+/// A part with the later changes that are taken back too.
+struct Cascaded {
+    part: ChosenPart,
+    extra: BTreeMap<ChangeId, Change>,
+    asked: AskedHunks,
+}
+
+/// The hunks that the person named, by those that are where they were.
+#[derive(Default)]
+struct AskedHunks {
+    by_hunk: BTreeMap<HunkId, BTreeSet<HunkId>>,
+    left: BTreeSet<HunkId>,
+}
+
+impl AskedHunks {
+    fn named(&self, id: HunkId) -> BTreeSet<HunkId> {
+        self.by_hunk.get(&id).cloned().unwrap_or_else(|| BTreeSet::from([id]))
+    }
+
+    /// A hunk stays as it is.
+    fn leave(&mut self, id: HunkId) {
+        let named = self.named(id);
+        self.left.extend(named);
+    }
+
+    /// What is carried out of what was named with these hunks.
+    fn of(&self, hunks: impl Iterator<Item = HunkId>) -> Vec<HunkId> {
+        let named: BTreeSet<HunkId> = hunks.flat_map(|id| self.named(id)).collect();
+        named.difference(&self.left).copied().collect()
     }
 }
 
@@ -227,23 +288,43 @@ fn chosen_entangled(part: &ChosenPart) -> impl Iterator<Item = &ReviewHunk> {
     chosen.filter(|hunk| hunk.kind == HunkKind::Entangled)
 }
 
-/// The hunks of a file that are where hunks of the same file were chosen before.
-fn choose_same_places(file: &ReviewFile, part: &ChosenPart) -> BTreeMap<usize, Option<HunkLines>> {
-    let before = part.part.files.iter().zip(&part.chosen);
-    let Some((old, chosen)) = before.into_iter().find(|(old, _)| old.path == file.path) else {
-        return BTreeMap::new();
-    };
-    let places: Vec<&ReviewHunk> = chosen.keys().map(|at| &old.hunks[*at]).collect();
-    let whole = part.part.obstacle.is_some();
-    let is_same = |hunk: &ReviewHunk| {
-        whole
-            || places.iter().any(|place| {
-                let touches = place.new.start <= hunk.new.end && hunk.new.start <= place.new.end;
-                place.id == hunk.id || touches
-            })
-    };
-    let hunks = file.hunks.iter().enumerate().filter(|(_, hunk)| is_same(hunk));
-    hunks.map(|(at, _)| (at, None)).collect()
+/// The hunks of a file that are where hunks of the same file were chosen before; `None` if lines were
+/// chosen of a hunk that is another one now.
+fn choose_same_places(
+    file: &ReviewFile,
+    before: &Cascaded,
+    asked: &mut AskedHunks,
+) -> Option<ChosenLines> {
+    let files = before.part.part.files.iter().zip(&before.part.chosen);
+    let is_whole = before.part.part.obstacle.is_some();
+    let old: Vec<(&ReviewHunk, &Option<HunkLines>)> = files
+        .filter(|(old, _)| is_whole || old.path == file.path)
+        .flat_map(|(old, chosen)| chosen.iter().map(|(at, lines)| (&old.hunks[*at], lines)))
+        .collect();
+    let mut same = ChosenLines::new();
+    for (at, hunk) in file.hunks.iter().enumerate() {
+        for (place, lines) in &old {
+            if !is_whole && !is_at_same_place(place, hunk) {
+                continue;
+            }
+            let is_same = (place.kind, &place.removed, &place.added)
+                == (hunk.kind, &hunk.removed, &hunk.added);
+            if lines.is_some() && !is_same {
+                return None;
+            }
+            same.insert(at, (*lines).clone());
+            let named = before.asked.named(place.id);
+            asked.by_hunk.entry(hunk.id).or_default().extend(named);
+        }
+    }
+    Some(same)
+}
+
+/// Returns whether a hunk is the same as another one of the file, or is at its lines.
+fn is_at_same_place(place: &ReviewHunk, hunk: &ReviewHunk) -> bool {
+    let has_lines = |hunk: &ReviewHunk| matches!(hunk.kind, HunkKind::Lines | HunkKind::Entangled);
+    let touches = place.new.start <= hunk.new.end && hunk.new.start <= place.new.end;
+    place.id == hunk.id || (has_lines(place) && has_lines(hunk) && touches)
 }
 
 /// An entangled place that stays as it is.

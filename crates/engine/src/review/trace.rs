@@ -52,6 +52,25 @@ pub(super) fn trace_file(
     names: &BTreeSet<ProjectPath>,
     since: ChangeId,
 ) -> Result<FileTrace, StoreError> {
+    let changes = changes_of_names(store, names, since)?;
+    let mut files: BTreeMap<ProjectPath, FileTrace> = BTreeMap::new();
+    for change in changes.into_values() {
+        let mut trace = files.remove(change.from_path()).unwrap_or_default();
+        if change.before.is_absent() {
+            trace = FileTrace::default();
+        }
+        trace.follow(&change);
+        files.insert(change.path, trace);
+    }
+    Ok(files.remove(path).unwrap_or_default())
+}
+
+/// The changes of files with these names, from a change on.
+pub(super) fn changes_of_names(
+    store: &Store,
+    names: &BTreeSet<ProjectPath>,
+    since: ChangeId,
+) -> Result<BTreeMap<ChangeId, Change>, StoreError> {
     let mut changes: BTreeMap<ChangeId, Change> = BTreeMap::new();
     for name in names {
         let filter = ChangeFilter {
@@ -65,16 +84,7 @@ pub(super) fn trace_file(
             }
         })?;
     }
-    let mut files: BTreeMap<ProjectPath, FileTrace> = BTreeMap::new();
-    for change in changes.into_values() {
-        let mut trace = files.remove(change.from_path()).unwrap_or_default();
-        if change.before.is_absent() {
-            trace = FileTrace::default();
-        }
-        trace.follow(&change);
-        files.insert(change.path, trace);
-    }
-    Ok(files.remove(path).unwrap_or_default())
+    Ok(changes)
 }
 
 impl FileTrace {

@@ -143,6 +143,7 @@ fn hunks_are_taken_back_and_kept_one_by_one() {
         accept call=w1 hunk=1
         statuses
         reject call=w1 hunk=3
+        cat a.txt
         statuses
         undo
         statuses

@@ -5,5 +5,6 @@
 mod hints_equal_full_scan;
 mod programs;
 mod record_walk;
+mod review_walk;
 mod step_walk;
 mod undo_walk;
