@@ -4,6 +4,8 @@
 //! of a turn and is due is carried out before anything is shown, and told.
 
 mod entangled;
+mod hunk_lines;
+mod hunk_words;
 mod list;
 mod queue;
 mod scope_words;
