@@ -8,8 +8,10 @@ mod context;
 mod daemon;
 pub(crate) mod help;
 mod history;
+mod hunk_name;
 mod look;
 mod operations;
+mod review;
 mod setup;
 mod upkeep;
 
@@ -40,6 +42,7 @@ pub(crate) use history::{
     ConversationArgs, HistoryArgs, HistoryCommand, HistoryCondenseArgs, HistoryExportArgs,
     HistoryImportArgs, HistoryShowArgs,
 };
+pub(crate) use hunk_name::{ChangeOrHunkArg, HunkArg, HunkPlaceArgs, parse_range};
 pub(crate) use look::{
     BlameArgs, ChangeFilterArgs, ChangeOrPathArg, DialogsArgs, DiffArgs, LineRangeArg, LogArgs,
     ProjectsArgs, ShowArgs, StatusArgs,
@@ -48,6 +51,9 @@ pub(crate) use operations::{
     AcceptArgs, ApplyArgs, ApproveArgs, CheckpointArgs, CheckpointsArgs, OpsArgs, RecoverArgs,
     RedoArgs, RejectArgs, ResetArgs, RestoreArgs, ReviewScopeArgs, RollbackArgs, RollbackScopeArgs,
     SessionArgs, UndoArgs, UndoTargetArg,
+};
+pub(crate) use review::{
+    CommentAddArgs, CommentArgs, CommentCommand, CommentSendArgs, FeedbackArgs, ReviewArgs,
 };
 pub(crate) use setup::SetupArgs;
 pub(crate) use upkeep::{
@@ -257,10 +263,16 @@ pub(crate) enum CliCommand {
     Undo(UndoArgs),
     /// Redo what was undone last
     Redo(RedoArgs),
+    /// Review what agents changed, hunk by hunk
+    Review(ReviewArgs),
     /// Mark agent changes as accepted; no file is written
     Accept(AcceptArgs),
     /// Take back agent changes that you do not want
     Reject(RejectArgs),
+    /// List, write and send comments on agents' work
+    Comment(CommentArgs),
+    /// Show what an agent was not told yet: comments and rejections
+    Feedback(FeedbackArgs),
     /// Take back agent changes by file, agent, dialog, message or time
     Rollback(RollbackArgs),
     /// Save a checkpoint of all files as they are now

@@ -12,7 +12,7 @@ use retake_service::caller::{
 };
 use retake_service::request::ProjectCommand;
 
-use crate::args::{CliCommand, ConfigCommand, DaemonCommand, HistoryCommand};
+use crate::args::{CliCommand, CommentCommand, ConfigCommand, DaemonCommand, HistoryCommand};
 use crate::context::CommandContext;
 use crate::failure::ApiError;
 
@@ -33,6 +33,13 @@ pub(crate) fn initial_caller(command: &CliCommand) -> Caller {
 fn is_for_person(command: &CliCommand) -> bool {
     match command {
         CliCommand::Accept(_) | CliCommand::Approve(_) => true,
+        CliCommand::Review(options) => {
+            options.plain || options.seen || options.forget || options.cancel.is_some()
+        }
+        CliCommand::Reject(options) => options.wait && !options.apply.dry_run,
+        CliCommand::Comment(options) => {
+            !matches!(options.command, None | Some(CommentCommand::Answer(_)))
+        }
         CliCommand::Setup(options) => !options.status && !options.print,
         CliCommand::Init(options) => options.same || options.new || options.anywhere,
         CliCommand::Restore(options) => !options.apply.dry_run,

@@ -6,6 +6,7 @@
 mod args;
 mod caller;
 mod checkpoint_id;
+mod clipboard;
 mod commands;
 mod completion;
 mod context;

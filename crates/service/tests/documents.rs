@@ -291,7 +291,7 @@ fn plans_and_what_became_of_them() {
     let applied = documents::OperationOutcome::applied(project, &applied).unwrap();
     world.check(&applied, &expect_file!["./documents/applied.json"]);
     let operations = project.operations(10).unwrap();
-    let operations = documents::OperationList::from(operations.as_slice());
+    let operations = documents::OperationList::read(project, &operations).unwrap();
     world.check(&operations, &expect_file!["./documents/operations.json"]);
     let nothing = documents::OperationOutcome::nothing(OperationKind::Undo);
     assert!(nothing.whole && nothing.title == "nothing to undo");

@@ -29,7 +29,10 @@ pub(crate) const GROUPS: &[CommandGroup] = &[
         title: "Take back",
         commands: &["undo", "redo", "reject", "rollback", "restore"],
     },
-    CommandGroup { title: "Decide", commands: &["accept", "approve", "reset", "session"] },
+    CommandGroup {
+        title: "Decide",
+        commands: &["review", "accept", "comment", "feedback", "approve", "reset", "session"],
+    },
     CommandGroup { title: "Checkpoints", commands: &["checkpoint", "checkpoints"] },
     CommandGroup { title: "Agents", commands: &["setup", "run", "dialogs", "history", "context"] },
     CommandGroup {

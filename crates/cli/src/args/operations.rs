@@ -8,6 +8,7 @@ use clap::Args;
 use retake_engine::model::{ChangeId, RewindScope};
 use retake_engine::{CascadePolicy, TakeBackOptions};
 
+use super::{ChangeOrHunkArg, HunkPlaceArgs};
 use crate::time;
 
 /// How a command that writes files goes about it.
@@ -79,9 +80,10 @@ impl RewindArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct ReviewScopeArgs {
-    /// Changes, for example c12
-    #[arg(value_name = "CHANGE", conflicts_with_all = ["file", "dialog", "agent", "all"])]
-    pub(crate) changes: Vec<ChangeId>,
+    /// Changes (c12), or hunks of a review: h3f9a2c81d0e4, or some lines of one:
+    /// h3f9a2c81d0e4:+1-3,-2
+    #[arg(value_name = "CHANGE|HUNK", conflicts_with_all = ["file", "dialog", "agent", "all"])]
+    pub(crate) targets: Vec<ChangeOrHunkArg>,
     /// All agent changes of this file, or in this folder
     #[arg(long, value_name = "PATH", conflicts_with = "all")]
     pub(crate) file: Option<PathBuf>,
@@ -99,27 +101,37 @@ pub(crate) struct ReviewScopeArgs {
 /// Options of `accept`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Writes no file: the change is already in it. You can still reject an accepted change by its id,\nuntil `retake approve`.\n\nExamples:\n  retake accept c12\n  retake accept c12 --hunk 1,3\n  retake accept --file src/"
+    after_help = "Writes no file: the change is already in it. You can still reject an accepted change by its id,\nuntil `retake approve`.\n\nExamples:\n  retake accept c12\n  retake accept h3f9a2c81d0e4\n  retake accept c12 --hunk 1,3\n  retake accept --file src/"
 )]
 pub(crate) struct AcceptArgs {
     #[command(flatten)]
     pub(crate) scope: ReviewScopeArgs,
     /// Only these hunks of the change, as numbered by `retake show`: 1,3
-    #[arg(long, value_name = "N", value_delimiter = ',', requires = "changes")]
+    #[arg(long, value_name = "N", value_delimiter = ',', requires = "targets")]
     pub(crate) hunk: Vec<u32>,
+    #[command(flatten)]
+    pub(crate) place: HunkPlaceArgs,
 }
 
 /// Options of `reject`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Later edits stay, above all your own. Later agent changes that build on a rejected one are\nrejected with it, after a question; --cascade takes back your own edits, too.\n\nExamples:\n  retake reject c12\n  retake reject c12 --hunk 2\n  retake reject --dialog d1 --dry-run --diff"
+    after_help = "Later edits stay, above all your own. Later agent changes that build on a rejected one are\nrejected with it, after a question; --cascade takes back your own edits, too.\n\nExamples:\n  retake reject c12\n  retake reject h3f9a2c81d0e4 --reason 'We have a parser'\n  retake reject c12 --hunk 2\n  retake reject --dialog d1 --dry-run --diff"
 )]
 pub(crate) struct RejectArgs {
     #[command(flatten)]
     pub(crate) scope: ReviewScopeArgs,
     /// Only these hunks of the change, as numbered by `retake show`: 1,3
-    #[arg(long, value_name = "N", value_delimiter = ',', requires = "changes")]
+    #[arg(long, value_name = "N", value_delimiter = ',', requires = "targets")]
     pub(crate) hunk: Vec<u32>,
+    #[command(flatten)]
+    pub(crate) place: HunkPlaceArgs,
+    /// Why, for the agents: they are told once
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// If an agent behind it is at work, wait until its turn ends
+    #[arg(long, conflicts_with_all = ["hunk", "markers", "across_git"])]
+    pub(crate) wait: bool,
     #[command(flatten)]
     pub(crate) take_back: TakeBackArgs,
     /// Also take back changes that another agent may have made

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use retake_engine::model::{ErrorCode, Event};
 use retake_engine::{Project, ReplySupport};
-use retake_service::documents;
+use retake_service::Masking;
+use retake_service::documents::{self, LoadRepeats as _};
 use retake_service::request::{ProjectCommand as _, RecordEvents, Submission, new_idempotency_key};
 use serde::Serialize;
 
@@ -134,7 +135,14 @@ impl<'a> EventRecorder<'a> {
         let recorded = recorded.and_then(|mut recorded| recorded.pop().transpose());
         let recorded = recorded.map_err(EventLineError::Line)?.unwrap_or_default();
         self.context.relay_to_other_projects(&recorded, &submission);
-        Ok((&recorded).into())
+        let mut reply = documents::EventReply::from(&recorded);
+        if !reply.changes.is_empty()
+            && let Ok(project) = self.open_project(&start)
+        {
+            let loaded = reply.load_repeats(project, Masking::Off);
+            loaded.map_err(|error| EventLineError::Line(error.into()))?;
+        }
+        Ok(reply)
     }
 
     fn open_project(&mut self, start: &Path) -> Result<&Project, ApiError> {

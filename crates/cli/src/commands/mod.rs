@@ -7,6 +7,7 @@ mod bug_report;
 mod catch_up;
 mod checkpoint;
 mod checkpoints;
+mod comment;
 mod completions;
 mod config;
 mod context;
@@ -21,10 +22,12 @@ mod diff;
 mod doctor;
 mod event;
 mod export;
+mod feedback;
 mod gc;
 mod git;
 mod history;
 mod hook;
+mod hunk_choice;
 mod init;
 mod log;
 mod man_pages;
@@ -41,6 +44,7 @@ mod reject;
 mod reset;
 mod restore;
 mod restore_into;
+mod review;
 mod rollback;
 mod run;
 mod scope;
@@ -55,7 +59,7 @@ use retake_engine::ProjectError;
 
 pub(crate) use daemon::{log_to_file, log_to_stderr};
 
-use crate::args::CliCommand;
+use crate::args::{CliCommand, CommentArgs, ReviewArgs};
 use crate::commands::recording::nothing_recorded_text;
 use crate::context::{CommandContext, Exit};
 
@@ -89,6 +93,17 @@ fn is_listing(command: &CliCommand) -> bool {
             | CliCommand::Dialogs(_)
             | CliCommand::Ops(_)
             | CliCommand::Context(_)
+            | CliCommand::Feedback(_)
+            | CliCommand::Review(ReviewArgs {
+                plain: false,
+                patch: false,
+                report: false,
+                cancel: None,
+                seen: false,
+                forget: false,
+                ..
+            })
+            | CliCommand::Comment(CommentArgs { command: None })
     )
 }
 
@@ -104,8 +119,11 @@ fn dispatch(context: &CommandContext, command: CliCommand) -> Result<Exit> {
         CliCommand::Blame(options) => blame::run(context, &options),
         CliCommand::Undo(options) => undo::run(context, &options),
         CliCommand::Redo(options) => redo::run(context, &options),
+        CliCommand::Review(options) => review::run(context, &options),
         CliCommand::Accept(options) => accept::run(context, &options),
         CliCommand::Reject(options) => reject::run(context, &options),
+        CliCommand::Comment(options) => comment::run(context, &options),
+        CliCommand::Feedback(options) => feedback::run(context, &options),
         CliCommand::Rollback(options) => rollback::run(context, &options),
         CliCommand::Checkpoint(options) => checkpoint::run(context, &options),
         CliCommand::Checkpoints(options) => checkpoints::run(context, &options),

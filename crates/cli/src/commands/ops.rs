@@ -17,7 +17,7 @@ pub(super) fn run(context: &CommandContext, options: &OpsArgs) -> Result<Exit> {
     let limit = options.limit.unwrap_or(i64::MAX as usize).min(i64::MAX as usize);
     let operations = project.operations(limit)?;
     if context.json {
-        context.out.json(&OperationList::from(operations.as_slice()))?;
+        context.out.json(&OperationList::read(&project, &operations)?)?;
     } else if operations.is_empty() {
         context.out.text("Retake has not changed any file of this project.\n")?;
     } else {

@@ -7,10 +7,14 @@ use anyhow::Result;
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use retake_engine::model::{AgentId, CallId, Change, ChangeId, DialogId, ErrorCode};
-use retake_engine::{ChangeFilter, Project, Selection};
+use retake_engine::{ChangeFilter, HunkRequest, Project, ReviewScope, Selection};
 use retake_service::request::{self, HunkSelection};
 
-use crate::args::{Cli, ReviewScopeArgs, RollbackScopeArgs};
+use crate::args::{
+    ChangeOrHunkArg, Cli, HunkArg, HunkPlaceArgs, ReviewScopeArgs, RollbackScopeArgs,
+};
+use crate::commands::hunk_choice::hunk_request;
+use crate::commands::review::named_scope;
 use crate::context::{CommandContext, resolve_dialog};
 use crate::describe::plural;
 use crate::failure::ApiError;
@@ -40,6 +44,67 @@ pub(super) fn changes_at(
     Ok(if filter.oldest_first { changes.collect() } else { changes.rev().collect() })
 }
 
+/// The changes and the hunks that are named to be decided on: one of both.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DecisionTargets {
+    pub(super) changes: Vec<ChangeId>,
+    pub(super) hunks: Vec<HunkArg>,
+}
+
+impl DecisionTargets {
+    /// Sorts what is named; exits if both changes and hunks are.
+    pub(super) fn of(scope: &ReviewScopeArgs) -> Self {
+        let mut targets = Self::default();
+        for target in &scope.targets {
+            match target {
+                ChangeOrHunkArg::Change(id) => targets.changes.push(*id),
+                ChangeOrHunkArg::Hunk(hunk) => targets.hunks.push(hunk.clone()),
+            }
+        }
+        if !targets.changes.is_empty() && !targets.hunks.is_empty() {
+            exit_with_usage("name changes or hunks, not both");
+        }
+        targets
+    }
+
+    /// Returns the request for hunks; none if no hunk is named. Exits if options are given that fit
+    /// hunks only, or changes only.
+    pub(super) fn hunk_request(
+        &self,
+        context: &CommandContext,
+        project: &Project,
+        options: HunkOptions<'_>,
+    ) -> Result<Option<HunkRequest>> {
+        let HunkOptions { scope, place, numbers } = options;
+        if self.hunks.is_empty() {
+            return match &place.hunk_scope {
+                Some(name) if scope.all => {
+                    let scope = ReviewScope::of(named_scope(project, name)?);
+                    Ok(Some(HunkRequest { scope, hunks: Vec::new(), all: true }))
+                }
+                None if place.digest.is_none() => Ok(None),
+                _ => exit_with_usage("--scope and --digest are about hunks of `retake review`"),
+            };
+        }
+        if !numbers.is_empty() {
+            exit_with_usage("--hunk is about the places of one change");
+        }
+        if !context.no_look {
+            context.run_request(project, request::RefreshProject {})?;
+        }
+        hunk_request(project, &self.hunks, place).map(Some)
+    }
+}
+
+/// The options of `accept` and `reject` that choose hunks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HunkOptions<'a> {
+    pub(super) scope: &'a ReviewScopeArgs,
+    pub(super) place: &'a HunkPlaceArgs,
+    /// Places of one change, by their numbers.
+    pub(super) numbers: &'a [u32],
+}
+
 /// Returns the selection of `accept` and `reject`.
 pub(super) fn review_selection(
     context: &CommandContext,
@@ -48,7 +113,7 @@ pub(super) fn review_selection(
 ) -> Result<Selection> {
     let path = scope.file.as_deref().map(|path| context.resolve_path(project, path)).transpose()?;
     Ok(Selection {
-        changes: scope.changes.clone(),
+        changes: DecisionTargets::of(scope).changes,
         path: path.flatten(),
         dialog: scope.dialog.as_deref().map(|text| resolve_dialog(project, text)).transpose()?,
         agent: scope.agent.as_deref().map(|text| find_agent(project, text)).transpose()?,

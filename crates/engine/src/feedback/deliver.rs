@@ -96,6 +96,8 @@ pub enum FeedbackChannel {
     TurnEnd,
     /// The person passed it on.
     Clipboard,
+    /// The agent asked for it.
+    Asked,
 }
 
 /// The moments at which the sender of an event passes a text on to its model.
@@ -160,6 +162,16 @@ impl Project {
         channel: FeedbackChannel,
         at: Millis,
     ) -> Result<Option<String>, RecordError> {
+        Ok(self.take_feedback_items(dialog, channel, at)?.map(|(_, text)| text))
+    }
+
+    /// The same, with what the text is about.
+    pub fn take_feedback_items(
+        &self,
+        dialog: &DialogId,
+        channel: FeedbackChannel,
+        at: Millis,
+    ) -> Result<Option<(FeedbackItems, String)>, RecordError> {
         let _lock = self.acquire_lock()?;
         let items = FeedbackItems::unheard(self.store(), dialog)?;
         let is_wanted = channel != FeedbackChannel::TurnEnd || items.asks_for_work(self.store())?;
@@ -174,6 +186,6 @@ impl Project {
             batch.open_turn(dialog)?;
         }
         batch.commit()?;
-        Ok(Some(text))
+        Ok(Some((items, text)))
     }
 }

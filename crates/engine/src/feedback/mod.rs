@@ -11,7 +11,9 @@ mod text;
 pub(crate) use deliver::tell_sender;
 pub use deliver::{FeedbackChannel, FeedbackItems, FeedbackMoments};
 
-use retake_model::{JournalKind, Millis, Operation, OperationId, OperationKind, ProjectPath};
+use retake_model::{
+    ChangeId, JournalKind, Millis, Operation, OperationId, OperationKind, ProjectPath,
+};
 use retake_store::StoreError;
 use serde_json::json;
 
@@ -38,6 +40,11 @@ impl Project {
     /// Returns the reason that the person gave for a rejection.
     pub fn rejection_reason(&self, id: OperationId) -> Result<Option<String>, StoreError> {
         self.store().rejection_reason(id)
+    }
+
+    /// Returns the rejections that stand and whose lines a change added again, oldest first.
+    pub fn rejections_repeated_by(&self, id: ChangeId) -> Result<Vec<OperationId>, StoreError> {
+        self.store().rejections_repeated_by(id)
     }
 
     /// Returns the rejections that stand, each with the person's reason, oldest first.

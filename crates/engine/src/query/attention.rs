@@ -36,6 +36,10 @@ pub struct ProjectAttention {
     pub stale_agents: u64,
     /// Those files, counted for each agent.
     pub stale_files: u64,
+    /// Rejections that wait for the end of a turn.
+    pub queued_rejections: u64,
+    /// Comments that are not sent yet.
+    pub draft_comments: u64,
     /// Operations that left files alone.
     pub left_out: LeftOutCounts,
     /// Number of gaps.
@@ -88,6 +92,8 @@ impl Project {
             is_upper_bound,
             stale_agents: stale.len() as u64,
             stale_files: stale.iter().map(|agent| agent.files as u64).sum(),
+            queued_rejections: store.waiting_rejections()?.len() as u64,
+            draft_comments: self.draft_comments()?,
             left_out: store.left_out_counts(since)?,
             gaps: store.gap_count()?,
             interrupted: store.unfinished_operation()?,

@@ -138,6 +138,16 @@ impl Project {
         self.store().queued_rejections(limit)
     }
 
+    /// Returns the rejections that wait, the oldest first.
+    pub fn waiting_rejections(&self) -> Result<Vec<QueuedRejection>, StoreError> {
+        self.store().waiting_rejections()
+    }
+
+    /// Returns one of them.
+    pub fn queued_rejection(&self, id: u64) -> Result<Option<QueuedRejection>, StoreError> {
+        self.store().queued_rejection(id)
+    }
+
     /// Returns whether a rejection waits in the queue.
     pub fn has_waiting_rejections(&self) -> Result<bool, StoreError> {
         self.store().has_waiting_rejections()

@@ -12,7 +12,7 @@ use retake_service::Masking;
 use retake_service::documents::{self, DiffForm, DiffRenderer};
 use serde_json::{Map, Value, json};
 
-use super::event::absolute_path;
+use super::event::{absolute_path, change_document};
 
 /// Maximum bytes of a diff; a longer one is left out: the event is a signal to redraw (EVT-5).
 const MAX_DIFF_BYTES: usize = 64 * 1024;
@@ -25,9 +25,10 @@ pub(super) fn compat_entries(
     masking: Masking,
 ) -> Vec<(Cow<'static, str>, Value)> {
     let seq = change.id.0;
+    let document = change_document(project, change, masking);
     let file_changed = json!({
         "type": "file:changed", "timestamp": iso_8601(change.at), "seq": seq,
-        "iteration": change.message_index.or(change.turn), "change": documents::ChangeDocument::from(change),
+        "iteration": change.message_index.or(change.turn), "change": document,
     });
     let unified = |diff: &FileDiff| {
         let mut differ = DiffRenderer::new(project, DiffForm::Unified, masking);

@@ -14,7 +14,9 @@ use std::path::Path;
 use retake_engine::model::{Change, ChangeId, JournalKind, ProjectPath};
 use retake_engine::{Audience, JournalEvent, Project, RecordNameCursor, StaleFile, iso_8601};
 use retake_service::Masking;
-use retake_service::documents::{ChangeDocument, LocatePaths as _, StaleFileDocument};
+use retake_service::documents::{
+    ChangeDocument, LoadRepeats as _, LocatePaths as _, StaleFileDocument,
+};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
@@ -158,7 +160,8 @@ impl EventRenderer<'_> {
             "operation": change.method,
             "actor": change.actor,
             "confidence": change.confidence,
-            "change": ChangeDocument::from(change).located(self.project.root()),
+            "change": change_document(self.project, change, self.masking)
+                .located(self.project.root()),
         })
     }
 
@@ -168,6 +171,20 @@ impl EventRenderer<'_> {
         let files = files.located(self.project.root());
         json!({ "reaction": body["reaction"], "count": body["count"], "files": files })
     }
+}
+
+/// A change with the rejections whose lines it brings again. It is an event all the same if these
+/// cannot be read.
+pub(super) fn change_document(
+    project: &Project,
+    change: &Change,
+    masking: Masking,
+) -> ChangeDocument {
+    let mut document = ChangeDocument::from(change);
+    if let Err(error) = document.load_repeats(project, masking) {
+        tracing::debug!(%error, change = %change.id, "rejections are not known");
+    }
+    document
 }
 
 fn user_fields(body: &Value) -> Value {

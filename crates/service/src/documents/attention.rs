@@ -30,6 +30,12 @@ pub struct AttentionTotals {
     pub unreviewed_files: u64,
     /// Agents that know files which changed since they read them.
     pub stale_agents: u64,
+    /// Rejections that wait for the end of a turn.
+    #[serde(default)]
+    pub queued_rejections: u64,
+    /// Comments that are not sent yet.
+    #[serde(default)]
+    pub draft_comments: u64,
     /// Operations that left files alone.
     pub conflicts: u64,
     /// What is not protected.
@@ -80,6 +86,12 @@ pub struct AttentionCounts {
     pub stale_agents: u64,
     /// Those files, counted for each agent.
     pub stale_files: u64,
+    /// Rejections that wait for the end of a turn.
+    #[serde(default)]
+    pub queued_rejections: u64,
+    /// Comments that are not sent yet.
+    #[serde(default)]
+    pub draft_comments: u64,
     /// Operations of the last day that left files alone, and were not undone.
     pub conflicts: u64,
     /// The files that they left.
@@ -160,6 +172,8 @@ impl From<&ProjectAttention> for AttentionCounts {
             unreviewed_at_most: found.is_upper_bound,
             stale_agents: found.stale_agents,
             stale_files: found.stale_files,
+            queued_rejections: found.queued_rejections,
+            draft_comments: found.draft_comments,
             conflicts: found.left_out.operations,
             conflict_files: found.left_out.files,
             gaps: found.gaps,
@@ -212,6 +226,8 @@ impl AttentionTotals {
         self.unreviewed_changes += counts.unreviewed_changes;
         self.unreviewed_files += counts.unreviewed_files;
         self.stale_agents += counts.stale_agents;
+        self.queued_rejections += counts.queued_rejections;
+        self.draft_comments += counts.draft_comments;
         self.conflicts += counts.conflicts;
         self.gaps += counts.gaps;
         self.interrupted += u64::from(counts.interrupted.is_some());

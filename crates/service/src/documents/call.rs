@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{ChangeDocument, LocatePaths as _, MessageDocument};
+use super::{ChangeDocument, LoadRepeats as _, LocatePaths as _, MessageDocument};
 use crate::Masking;
 
 /// Maximum number of changes that are shown with a call.
@@ -210,7 +210,11 @@ impl ShownCall {
             call: CallDocument::new(&record, masking),
             message: message.map(|message| MessageDocument::new(&message, masking)),
             said: masking.mask_optional(said.as_deref()),
-            changes: changes.iter().map(ChangeDocument::from).collect(),
+            changes: changes
+                .iter()
+                .map(ChangeDocument::from)
+                .collect::<Vec<_>>()
+                .with_repeats(project, masking)?,
         };
         Ok(Some(shown.located(project.root())))
     }

@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 
 use super::path::{hex, hex_if_needed};
 use super::{
-    CallerDocument, DiffRenderer, DiffView, FileDiffDocument, LocatePaths as _, MessageDocument,
-    enum_schemas,
+    AddedAgainDocument, CallerDocument, DiffRenderer, DiffView, FileDiffDocument, LocatePaths as _,
+    MessageDocument, enum_schemas,
 };
 use crate::Masking;
 
@@ -95,6 +95,9 @@ pub struct ChangeDocument {
     pub at: Millis,
     /// The change that this one belongs to: a formatter's rewrite of it.
     pub joins: Option<String>,
+    /// The rejections that stand and whose lines it brings again.
+    #[serde(default)]
+    pub again: Vec<AddedAgainDocument>,
     /// Who reported it or asked for it; null for what earlier versions recorded.
     pub said_by: Option<CallerDocument>,
 }
@@ -135,8 +138,35 @@ impl From<&model::Change> for ChangeDocument {
             timestamp: iso_8601(change.at),
             at: change.at,
             joins: change.joins.map(|id| id.to_string()),
+            again: Vec::new(),
             said_by: change.said_by.as_ref().map(CallerDocument::from),
         }
+    }
+}
+
+/// Documents with changes: each change gets the rejections whose lines it brings again.
+pub trait LoadRepeats: Sized {
+    /// Loads the rejections.
+    fn load_repeats(&mut self, project: &Project, masking: Masking) -> Result<(), StoreError>;
+
+    /// The document with the rejections.
+    fn with_repeats(mut self, project: &Project, masking: Masking) -> Result<Self, StoreError> {
+        self.load_repeats(project, masking)?;
+        Ok(self)
+    }
+}
+
+impl LoadRepeats for ChangeDocument {
+    fn load_repeats(&mut self, project: &Project, masking: Masking) -> Result<(), StoreError> {
+        let repeated = project.rejections_repeated_by(model::ChangeId(self.seq))?;
+        self.again = AddedAgainDocument::read(project, &repeated, masking)?;
+        Ok(())
+    }
+}
+
+impl<T: LoadRepeats> LoadRepeats for Vec<T> {
+    fn load_repeats(&mut self, project: &Project, masking: Masking) -> Result<(), StoreError> {
+        self.iter_mut().try_for_each(|one| one.load_repeats(project, masking))
     }
 }
 
@@ -311,6 +341,12 @@ impl From<&[model::Change]> for ChangeList {
     }
 }
 
+impl LoadRepeats for ChangeList {
+    fn load_repeats(&mut self, project: &Project, masking: Masking) -> Result<(), StoreError> {
+        self.changes.load_repeats(project, masking)
+    }
+}
+
 /// A change, the difference that it made, and what was said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ShownChange {
@@ -337,7 +373,7 @@ impl ShownChange {
         let message = project.message_for_change(change)?;
         let said = project.agent_text_for_change(change)?;
         let shown = Self {
-            change: change.into(),
+            change: ChangeDocument::from(change).with_repeats(project, masking)?,
             diff,
             message: message.map(|message| MessageDocument::new(&message, masking)),
             said: masking.mask_optional(said.as_deref()),

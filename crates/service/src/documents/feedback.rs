@@ -1,5 +1,7 @@
 //! What the person says to agents about their work: rejections that wait, comments, feedback.
 
+use std::path::Path;
+
 use retake_engine::model::{
     CommentAnchor, CommentKind, CommentState, Millis, QueueState, QueuedRejection, ReviewComment,
 };
@@ -8,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::hunk::change_names;
-use super::path::PathName;
+use super::path::{LocatePaths, PathName};
 use super::{CallerDocument, enum_schemas};
 use crate::Masking;
 
@@ -77,6 +79,12 @@ impl QueuedRejectionDocument {
             at: entry.at,
             said_by: entry.said_by.as_ref().map(CallerDocument::from),
         }
+    }
+}
+
+impl LocatePaths for QueuedRejectionDocument {
+    fn locate(&mut self, root: &Path) {
+        self.path.locate(root);
     }
 }
 
@@ -161,6 +169,12 @@ pub struct CommentDocument {
     pub said_by: Option<CallerDocument>,
 }
 
+impl LocatePaths for CommentDocument {
+    fn locate(&mut self, root: &Path) {
+        self.path.locate(root);
+    }
+}
+
 /// The lines that a comment is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CommentLines {
@@ -241,6 +255,12 @@ pub struct FeedbackDocument {
 }
 
 impl FeedbackDocument {
+    /// Feedback that counts as told from here on.
+    #[must_use]
+    pub fn taken(self) -> Self {
+        Self { taken: !self.text.is_empty(), ..self }
+    }
+
     /// Feedback that waits.
     pub fn waiting(dialog: &str, items: &FeedbackItems, text: &str, masking: Masking) -> Self {
         Self {

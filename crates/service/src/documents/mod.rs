@@ -33,6 +33,7 @@ mod file_change;
 mod health;
 mod history;
 mod hunk;
+mod hunk_renderer;
 mod locate;
 mod maintenance;
 mod operation;
@@ -62,8 +63,8 @@ pub use blame::{BlameDocument, BlameLineDocument, BlamedChange};
 pub use call::{CallDocument, CallList, CallResult, CutArgumentDocument, ShownCall};
 pub use caller::CallerDocument;
 pub use change::{
-    CandidateDocument, ChangeDocument, ChangeList, ContentDocument, HunkDocument, ShownChange,
-    SideContent, SideDocument, SideState, octal,
+    CandidateDocument, ChangeDocument, ChangeList, ContentDocument, HunkDocument, LoadRepeats,
+    ShownChange, SideContent, SideDocument, SideState, octal,
 };
 pub use checkpoint::{CheckpointDocument, CheckpointList, DialogCheckpoint, DialogCheckpoints};
 pub use context::{
@@ -92,9 +93,10 @@ pub use file_change::{
 pub use health::{HealthDocument, LastFailure, ProjectHealth, WatchingState};
 pub use history::{DialogHistory, HistoryEvent, HistoryPage};
 pub use hunk::{
-    AddedAgainDocument, DialogName, Entanglement, HunkChange, HunkRenderer, ReviewEntryDocument,
-    ReviewFileDocument, ReviewHunkDocument, ReviewListDocument,
+    AddedAgainDocument, DialogName, Entanglement, HunkChange, ReviewEntryDocument,
+    ReviewFileDocument, ReviewFilesDocument, ReviewHunkDocument, ReviewListDocument,
 };
+pub use hunk_renderer::{HunkPage, HunkRenderer};
 pub use maintenance::{
     CollectedDocument, ExportedSnapshots, ForecastDialog, ForecastDocument, MeterDocument,
     PurgeDocument, PurgeForecast, PurgedContentDocument, RemovedDocument,

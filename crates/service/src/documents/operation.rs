@@ -1,7 +1,7 @@
 //! Operations: what Retake did to the files.
 
 use retake_engine::model::{self, OperationKind, OperationState};
-use retake_engine::{self as engine, iso_8601};
+use retake_engine::{self as engine, Project, StoreError, iso_8601};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -33,6 +33,9 @@ pub struct OperationDocument {
     pub safety: String,
     /// The operation that took it back, if one did.
     pub undone_by: Option<String>,
+    /// Why the person rejected what it took back; null for other operations, and without a reason.
+    #[serde(default)]
+    pub reason: Option<String>,
     /// Who asked for it; null for what earlier versions recorded.
     pub said_by: Option<CallerDocument>,
 }
@@ -48,6 +51,7 @@ impl From<&model::Operation> for OperationDocument {
             state: operation.state,
             safety: operation.safety.to_string(),
             undone_by: operation.undone_by.map(|id| id.to_string()),
+            reason: None,
             said_by: operation.said_by.as_ref().map(CallerDocument::from),
         }
     }
@@ -58,6 +62,7 @@ impl OperationDocument {
     #[must_use]
     pub fn masked(mut self, masking: Masking) -> Self {
         self.title = masking.mask_text(&self.title).into_owned();
+        self.reason = masking.mask_optional(self.reason.as_deref());
         self
     }
 }
@@ -71,17 +76,20 @@ pub struct OperationList {
 }
 
 impl OperationList {
+    /// Operations, with the reasons of those that are rejections.
+    pub fn read(project: &Project, operations: &[model::Operation]) -> Result<Self, StoreError> {
+        let operations = operations.iter().map(|operation| {
+            let reason = project.rejection_reason(operation.id)?;
+            Ok(OperationDocument { reason, ..OperationDocument::from(operation) })
+        });
+        Ok(Self { operations: operations.collect::<Result<_, StoreError>>()? })
+    }
+
     /// Without secrets.
     #[must_use]
     pub fn masked(self, masking: Masking) -> Self {
         let masked = |operation: OperationDocument| operation.masked(masking);
         Self { operations: self.operations.into_iter().map(masked).collect() }
-    }
-}
-
-impl From<&[model::Operation]> for OperationList {
-    fn from(operations: &[model::Operation]) -> Self {
-        Self { operations: operations.iter().map(OperationDocument::from).collect() }
     }
 }
 

@@ -1,12 +1,12 @@
 //! The reply to an event.
 
 use retake_engine::model::ErrorCode;
-use retake_engine::{self as engine, Notice, NoticeCode};
+use retake_engine::{self as engine, Notice, NoticeCode, Project, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ChangeDocument, StaleContextDocument};
-use crate::ApiError;
+use super::{ChangeDocument, LoadRepeats, StaleContextDocument};
+use crate::{ApiError, Masking};
 
 /// What came of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -42,6 +42,12 @@ pub struct RecordWarning {
     pub code: String,
     /// In words.
     pub message: String,
+}
+
+impl LoadRepeats for EventReply {
+    fn load_repeats(&mut self, project: &Project, masking: Masking) -> Result<(), StoreError> {
+        self.changes.load_repeats(project, masking)
+    }
 }
 
 impl From<&engine::RecordOutcome> for EventReply {

@@ -36,6 +36,12 @@ pub struct StatusDocument {
     /// Ignore rules that agents changed and nobody has decided on.
     #[serde(default)]
     pub rule_changes: Vec<RuleChangeDocument>,
+    /// Rejections that wait for the end of a turn.
+    #[serde(default)]
+    pub queued_rejections: u64,
+    /// Comments that are not sent yet.
+    #[serde(default)]
+    pub draft_comments: u64,
     /// Files that are tracked.
     pub files: u64,
     /// Changes on record.
@@ -88,6 +94,8 @@ impl StatusDocument {
             stale: stale.iter().map(StaleAgentDocument::from).collect(),
             gaps: status.gaps.iter().map(|(gap, since)| GapDocument::new(gap, *since)).collect(),
             rule_changes,
+            queued_rejections: project.waiting_rejections()?.len() as u64,
+            draft_comments: project.draft_comments()?,
             files: status.files,
             changes: status.changes,
             spooled: status.spooled as u64,

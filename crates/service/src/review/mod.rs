@@ -1,9 +1,14 @@
-//! What every face of a review has in common: how a scope is named, and its texts for others.
+//! What every face of a review has in common: how scopes and lines are named, who sees comments,
+//! and its texts for others.
 
+mod comment_reader;
+mod hunk_lines;
 mod patch;
 mod report;
 mod scope_name;
 
-pub use patch::kept_patch;
-pub use report::{ReportOptions, render_report};
+pub use comment_reader::CommentReader;
+pub use hunk_lines::parse_hunk_lines;
+pub use patch::{ShownPatch, kept_patch, shown_patch};
+pub use report::{ReportOptions, render_report, render_report_for};
 pub use scope_name::{SCOPE_FORMS, find_scope, format_scope};

@@ -7,6 +7,7 @@ use retake_engine::model::foreign_text::{escape_text, quote_name};
 use retake_engine::model::{ChangeId, CommentState, DialogId, HunkKind};
 use retake_engine::{Project, Review, ReviewFile, ReviewHunk};
 
+use super::CommentReader;
 use crate::describe::{DialogNames, FormatName};
 use crate::{ApiError, Masking};
 
@@ -28,8 +29,18 @@ pub fn render_report(
     review: &Review<'_>,
     options: ReportOptions,
 ) -> Result<String, ApiError> {
+    render_report_for(project, review, options, &CommentReader::Person)
+}
+
+/// The same with the comments that this reader sees.
+pub fn render_report_for(
+    project: &Project,
+    review: &Review<'_>,
+    options: ReportOptions,
+    reader: &CommentReader,
+) -> Result<String, ApiError> {
     let names = DialogNames::load(project, options.show)?;
-    let mut report = Report { project, review, names, options, text: String::new() };
+    let mut report = Report { project, review, names, options, reader, text: String::new() };
     report.write()?;
     Ok(report.text)
 }
@@ -39,6 +50,7 @@ struct Report<'a> {
     review: &'a Review<'a>,
     names: DialogNames,
     options: ReportOptions,
+    reader: &'a CommentReader,
     text: String,
 }
 
@@ -161,7 +173,10 @@ impl Report<'_> {
 
     fn write_comments(&mut self) -> Result<(), ApiError> {
         let mut comments = self.project.comments()?;
-        comments.retain(|located| located.comment.state != CommentState::Draft);
+        comments.retain(|located| {
+            let comment = &located.comment;
+            comment.state != CommentState::Draft && self.reader.sees(comment)
+        });
         if comments.is_empty() {
             return Ok(());
         }

@@ -31,7 +31,7 @@ pub fn find_scope(project: &Project, name: &str) -> Result<Option<ScopeChanges>,
     if let Some(changes) = parse_changes(name) {
         return chosen(Selection { changes, ..Selection::default() });
     }
-    if let Some(seq) = name.strip_prefix("after:").and_then(|seq| seq.parse().ok()) {
+    if let Some(seq) = name.strip_prefix("after:").and_then(parse_seq) {
         return Ok(Some(ScopeChanges::After(seq)));
     }
     if let Some(call) = name.strip_prefix("call:") {
@@ -116,6 +116,11 @@ fn find_dialog(project: &Project, text: &str) -> Result<Option<DialogId>, ApiErr
             Err(ApiError::new(ErrorCode::NeedsDialog, message, hint))
         }
     }
+}
+
+/// A place in the order, which the record counts with signed numbers.
+fn parse_seq(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|seq| i64::try_from(*seq).is_ok())
 }
 
 fn parse_changes(text: &str) -> Option<Vec<ChangeId>> {

@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use retake_engine::model::{Actor, Change, ChangeType};
 use retake_engine::{ChangeFilter, Project};
-use retake_service::documents::{ChangeList, LocatePaths as _};
+use retake_service::Masking;
+use retake_service::documents::{ChangeList, LoadRepeats as _, LocatePaths as _};
 
 use crate::args::LogArgs;
 use crate::commands::scope::changes_at;
@@ -33,7 +34,8 @@ pub(super) fn run(context: &CommandContext, options: &LogArgs) -> Result<Exit> {
         let mut changes = changes_at(context, &project, &filter, &options.paths)?;
         // Each path was read up to the limit.
         changes.truncate(options.limit.unwrap_or(usize::MAX));
-        context.out.json(&ChangeList::from(changes.as_slice()).located(project.root()))?;
+        let list = ChangeList::from(changes.as_slice()).with_repeats(&project, Masking::Off)?;
+        context.out.json(&list.located(project.root()))?;
         return Ok(Exit::Done);
     }
     let by_agents = options.actor.is_empty() && !options.all;

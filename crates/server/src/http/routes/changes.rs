@@ -9,7 +9,8 @@ use retake_engine::model::{
 use retake_engine::{BlameBody, ChangeFilter, Project};
 use retake_service::ApiError;
 use retake_service::documents::{
-    BlameDocument, ChangeDocument, ChangeTotalsDocument, LocatePaths as _, enum_schemas,
+    BlameDocument, ChangeDocument, ChangeTotalsDocument, LoadRepeats as _, LocatePaths as _,
+    enum_schemas,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -169,7 +170,7 @@ async fn changes(
             found.truncate(limit);
             Ok(ChangesPage {
                 next: found.last().filter(|_| !is_last).map(|change| change.id.0),
-                changes: located_changes(project, &found),
+                changes: change_documents(project, &found)?,
                 last: page.last_seq,
                 totals: page.totals.map(ChangeTotalsDocument::from),
             })
@@ -177,10 +178,13 @@ async fn changes(
         .await
 }
 
-/// Changes with their absolute paths.
-fn located_changes(project: &Project, changes: &[Recorded]) -> Vec<ChangeDocument> {
-    let documents = changes.iter().map(ChangeDocument::from);
-    documents.collect::<Vec<_>>().located(project.root())
+/// Changes with their absolute paths, and the rejections whose lines they bring again.
+fn change_documents(
+    project: &Project,
+    changes: &[Recorded],
+) -> Result<Vec<ChangeDocument>, ApiError> {
+    let documents: Vec<_> = changes.iter().map(ChangeDocument::from).collect();
+    Ok(documents.with_repeats(project, masking(project))?.located(project.root()))
 }
 
 /// A change of the project.

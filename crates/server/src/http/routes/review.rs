@@ -265,7 +265,7 @@ async fn operations(
     state
         .read(id, move |project| {
             let limit = page_size(query.limit, 100)?;
-            let operations = OperationList::from(project.operations(limit)?.as_slice());
+            let operations = OperationList::read(project, &project.operations(limit)?)?;
             Ok(Json(operations.masked(masking(project))))
         })
         .await

@@ -1,0 +1,151 @@
+//! How hunks and their lines are written: `h3f9a2c81d0e4`, `h3f9a2c81d0e4:+1-3,-2`.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use clap::Args;
+use retake_engine::HunkLines;
+use retake_engine::model::{ChangeId, HunkId};
+
+/// Maximum number of a line; no hunk has more.
+const MAX_LINE_NUMBER: u32 = 10_000_000;
+
+/// A hunk, or some of its lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HunkArg {
+    pub(crate) id: HunkId,
+    pub(crate) lines: Option<HunkLines>,
+}
+
+impl FromStr for HunkArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (id, lines) = match text.split_once(':') {
+            Some((id, lines)) => (id, Some(parse_lines(lines)?)),
+            None => (text, None),
+        };
+        Ok(Self { id: id.parse()?, lines })
+    }
+}
+
+/// What is decided on: a change, or a hunk of a review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeOrHunkArg {
+    /// A change.
+    Change(ChangeId),
+    /// A hunk.
+    Hunk(HunkArg),
+}
+
+impl FromStr for ChangeOrHunkArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.starts_with('h') {
+            return text.parse().map(Self::Hunk);
+        }
+        text.parse().map(Self::Change).map_err(|_| {
+            format!(
+                "'{text}' is neither a change nor a hunk; they look like c12 (see `retake log`) \
+                 and h3f9a2c81d0e4 (see `retake review`)"
+            )
+        })
+    }
+}
+
+/// Where the hunks are that are decided on.
+#[derive(Debug, Args)]
+pub(crate) struct HunkPlaceArgs {
+    /// Scope of the hunks, as in `retake review` [default: all, then everything]
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) hunk_scope: Option<String>,
+    /// Digest of the hunk's file, for one of several equal hunks (see `retake review --json`)
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) digest: Option<String>,
+}
+
+/// Reads lines of a hunk: `+1-3,-2`.
+pub(crate) fn parse_lines(text: &str) -> Result<HunkLines, String> {
+    let error = || {
+        format!(
+            "'{text}' does not name lines of a hunk; write +2 for the second line that was added, \
+             -1 for the first one that was removed, ranges as +1-3, several as +1-3,-2"
+        )
+    };
+    let mut lines = HunkLines::default();
+    for item in text.split(',').map(str::trim) {
+        let (numbers, set): (_, &mut BTreeSet<u32>) = match item.split_at_checked(1) {
+            Some(("+", numbers)) => (numbers, &mut lines.added),
+            Some(("-", numbers)) => (numbers, &mut lines.removed),
+            _ => return Err(error()),
+        };
+        set.extend(parse_range(numbers).ok_or_else(error)?);
+    }
+    Ok(lines)
+}
+
+/// Reads `3` or `1-3`.
+pub(crate) fn parse_range(text: &str) -> Option<RangeInclusive<u32>> {
+    let number = |text: &str| {
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|number| is_number && (1..=MAX_LINE_NUMBER).contains(number))
+    };
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (number(first)?, number(last)?);
+    (first <= last).then_some(first..=last)
+}
+
+/// Writes lines of a hunk as they are read.
+pub(crate) fn format_lines(lines: &HunkLines) -> String {
+    let sides = [('+', &lines.added), ('-', &lines.removed)];
+    let sides = sides.into_iter().flat_map(|(sign, numbers)| {
+        runs(numbers).into_iter().map(move |run| match run.clone().count() {
+            1 => format!("{sign}{}", run.start()),
+            _ => format!("{sign}{}-{}", run.start(), run.end()),
+        })
+    });
+    sides.collect::<Vec<_>>().join(",")
+}
+
+/// Joins numbers that follow each other.
+fn runs(numbers: &BTreeSet<u32>) -> Vec<RangeInclusive<u32>> {
+    let mut runs: Vec<RangeInclusive<u32>> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut().filter(|run| run.end() + 1 == number) {
+            Some(run) => *run = *run.start()..=number,
+            None => runs.push(number..=number),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_are_written() {
+        let lines = parse_lines("+1-3,-2,+7").unwrap();
+        assert_eq!(lines.added, BTreeSet::from([1, 2, 3, 7]));
+        assert_eq!(lines.removed, BTreeSet::from([2]));
+        assert_eq!(format_lines(&lines), "+1-3,+7,-2");
+        assert_eq!(parse_lines("-2-4").unwrap().removed, BTreeSet::from([2, 3, 4]));
+        for text in ["", "+", "1", "+0", "+3-1", "+1,", "+1--2", "+ 1", "*1", "+99999999999", "+é"]
+        {
+            assert!(parse_lines(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_hunk_has_lines_behind_a_colon() {
+        let hunk: HunkArg = "h3f9a2c81d0e4.2:+1".parse().unwrap();
+        assert_eq!(hunk.id.to_string(), "h3f9a2c81d0e4.2");
+        assert_eq!(hunk.lines.unwrap().added, BTreeSet::from([1]));
+        for text in ["h3f9a2c81d0e4:", "h3f:+1", "c12:+1", ":+1"] {
+            assert!(text.parse::<HunkArg>().is_err(), "{text}");
+        }
+        assert_eq!("c12".parse(), Ok(ChangeOrHunkArg::Change(ChangeId(12))));
+    }
+}
