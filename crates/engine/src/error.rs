@@ -48,6 +48,9 @@ pub enum OperationError {
     /// Neither the state of now nor that of the checkpoint has such paths.
     #[error("nothing called {0} is tracked now, or was in the checkpoint")]
     UnknownPaths(String),
+    /// A comment is about a file that is not there.
+    #[error("there is no file '{0}' that can be commented on")]
+    NoFileToCommentOn(ProjectPath),
     /// No such change.
     #[error("there is no change {0}")]
     UnknownChange(ChangeId),
@@ -94,7 +97,7 @@ pub enum OperationError {
     #[error("there is no comment {0}")]
     UnknownComment(u64),
     /// The comment is in another state.
-    #[error("comment {id} is {state}")]
+    #[error("comment {id} is {}", describe_state(*state))]
     CommentState {
         /// The comment.
         id: u64,
@@ -182,6 +185,15 @@ impl OperationError {
     pub(crate) fn unknown_paths(paths: &[ProjectPath]) -> Self {
         let names: Vec<_> = paths.iter().map(|path| format!("'{path}'")).collect();
         Self::UnknownPaths(names.join(" or "))
+    }
+}
+
+fn describe_state(state: CommentState) -> &'static str {
+    match state {
+        CommentState::Draft => "a draft",
+        CommentState::Sent => "sent already",
+        CommentState::Answered => "answered already",
+        CommentState::Resolved => "resolved",
     }
 }
 

@@ -88,7 +88,7 @@ impl ErrorAdvice for OperationError {
             Self::UnknownCheckpoint(_) => ErrorCode::UnknownCheckpoint,
             Self::AmbiguousCheckpoint(_) => ErrorCode::AmbiguousCheckpoint,
             Self::UnknownDialog(_) | Self::NoDialog => ErrorCode::UnknownDialog,
-            Self::UnknownPaths(_) => ErrorCode::UnknownPath,
+            Self::UnknownPaths(_) | Self::NoFileToCommentOn(_) => ErrorCode::UnknownPath,
             Self::UnknownChange(_) => ErrorCode::UnknownChange,
             Self::UnknownHunk { .. } => ErrorCode::UnknownHunk,
             Self::NoHunks(_) => ErrorCode::NoHunks,
@@ -121,7 +121,7 @@ impl ErrorAdvice for OperationError {
             }
             Self::UnknownDialog(_) => "`retake dialogs` lists them",
             Self::NoDialog => "it appears here once an agent with Retake's hooks has worked",
-            Self::UnknownPaths(_) => {
+            Self::UnknownPaths(_) | Self::NoFileToCommentOn(_) => {
                 "check the spelling; `retake status --ignored` lists what is left out"
             }
             Self::UnknownChange(_) => "`retake log` lists them",
@@ -145,8 +145,8 @@ impl ErrorAdvice for OperationError {
                 "`retake review` numbers them; other hunks go as a whole"
             }
             Self::UnknownLines { .. } => "name lines that it has",
-            Self::UnknownComment(_) => "`retake comment --list` shows them",
-            Self::CommentState { .. } => "`retake comment --list` shows what can be done with it",
+            Self::UnknownComment(_) => "`retake comment` lists them",
+            Self::CommentState { .. } => "a draft is sent first, and what is resolved stays so; `retake comment` lists them",
             Self::NotQueued(_) => "`retake review --queue` lists them",
             Self::UnknownOperation(_) => "`retake ops` lists them",
             Self::UnknownEdit(_) => "begin it first",

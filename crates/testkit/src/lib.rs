@@ -35,6 +35,7 @@ mod play;
 mod project;
 mod project_copy;
 pub mod proof_counts;
+mod review;
 pub mod seeds;
 pub mod stub_server;
 pub mod sweep;

@@ -11,22 +11,22 @@ use retake_engine::{
 use crate::TestProject;
 
 /// The words of a step after its verb.
-struct StepWords<'w>(Vec<&'w str>);
+pub(crate) struct StepWords<'w>(pub(crate) Vec<&'w str>);
 
 impl<'w> StepWords<'w> {
-    fn of(text: &'w str) -> Self {
+    pub(crate) fn of(text: &'w str) -> Self {
         Self(text.split(' ').filter(|word| !word.is_empty()).collect())
     }
 
-    fn has(&self, word: &str) -> bool {
+    pub(crate) fn has(&self, word: &str) -> bool {
         self.0.contains(&word)
     }
 
-    fn value(&self, name: &str) -> Option<&'w str> {
+    pub(crate) fn value(&self, name: &str) -> Option<&'w str> {
         self.0.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     }
 
-    fn selection(&self, project: &Project) -> Selection {
+    pub(crate) fn selection(&self, project: &Project) -> Selection {
         if self.has("named") {
             return Selection { changes: vec![self.change(project)], ..Selection::default() };
         }
@@ -55,7 +55,7 @@ impl<'w> StepWords<'w> {
         Some(list.split(',').map(|number| number.parse().unwrap()).collect())
     }
 
-    fn options(&self, cascade: CascadePolicy) -> TakeBackOptions {
+    pub(crate) fn options(&self, cascade: CascadePolicy) -> TakeBackOptions {
         TakeBackOptions {
             cascade: if self.has("cascade") { CascadePolicy::All } else { cascade },
             markers: self.has("markers"),
@@ -114,6 +114,7 @@ fn plan_operation(
             project.plan_rollback_hunks(words.change(project), &hunks, leave, at)
         }
         ("rollback", None) => project.plan_rollback(&words.selection(project), leave, at),
+        ("reject-hunks", _) => crate::review::plan_reject_hunks(test, project, words),
         ("undo", _) => project.plan_undo(leave, at).map(|(plan, _)| plan),
         ("redo", _) => project.plan_redo(leave, at).map(|(plan, _)| plan),
         ("restore", _) => {
@@ -188,7 +189,7 @@ fn is_option(word: &str) -> bool {
     matches!(word, "exact" | "across-git" | "dry")
 }
 
-fn print_error(error: &OperationError, seen: &mut String) {
+pub(crate) fn print_error(error: &OperationError, seen: &mut String) {
     let _ = writeln!(seen, "error: {error}");
 }
 

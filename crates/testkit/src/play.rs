@@ -32,6 +32,18 @@
 //! session D | statuses         print where a dialog stands, and every agent's change
 //! pending                      looks, and prints what is pending, and what git took back of it
 //! cat PATH                     prints a file
+//!
+//! review SCOPE                 looks, and prints the hunks of a scope: all | last-turn | unseen |
+//!                              everything | WHAT; also `approved`
+//! keep | see | unsee SCOPE PATH#N…       of the N-th hunk of a file; none named: of all
+//! reject-hunks | queue SCOPE PATH#N:+1,-2… [because=WHY] [cascade] [no-digest]
+//! waiting | carry-out | cancel N         the queue
+//! wait MINUTES                 the clock of the story goes on
+//! all-seen | forget [PATH] | again       `again` prints changes that bring rejected lines
+//! comment | question PLACE: TEXT         PLACE is PATH, PATH:A-B, `-`, or SCOPE PATH#N
+//! send-comments | answer N: TEXT | resolve N | comments
+//! feedback D | take-feedback D           prints what an agent is to be told | and hands it back
+//! told STEP                    an event whose agent passes on what it is told, which is printed
 //! ```
 //!
 //! `D` is a dialog, or `dialog/agent`. Each step prints the changes that Retake
@@ -45,6 +57,7 @@ use serde_json::{Value, json};
 
 use crate::TestProject;
 use crate::project::describe_change;
+use crate::review::print_feedback;
 
 /// Plays a story and compares the recorded changes.
 #[track_caller]
@@ -137,11 +150,17 @@ fn run_step(project: &TestProject, line: &str, seen: &mut String) {
         "dialog-end" => {
             print_recorded(&project.record(&event(rest, EventKind::DialogEnd {})), seen);
         }
+        "told" => {
+            project.tell_agents.set(true);
+            run_step(project, rest, seen);
+            project.tell_agents.set(false);
+        }
         "gaps" => {
             for (gap, _) in project.open().status().unwrap().gaps {
                 let _ = writeln!(seen, "gap {:?} {}", gap.path, gap.reason.as_str());
             }
         }
+        _ if crate::review::run_step(project, verb, rest, seen) => {}
         _ if crate::operations::run_operation(project, verb, rest, seen) => {}
         _ => panic!("the fixture language has no '{verb}'"),
     }
@@ -273,6 +292,9 @@ fn call_id(call: &str) -> Option<CallId> {
 
 pub(crate) fn print_recorded(recorded: &RecordOutcome, seen: &mut String) {
     print_changes(&recorded.changes, seen);
+    if recorded.feedback.is_some() {
+        print_feedback(recorded.feedback.clone(), seen);
+    }
     for notice in &recorded.notices {
         let _ = writeln!(seen, "! {}", notice.code.as_str());
     }

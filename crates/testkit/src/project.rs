@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use retake_engine::model::{Change, ChangeStatus, Event, EventKind, Millis, ObjectId, PathState};
-use retake_engine::{ChangeFilter, InitOptions, Project, RecordOutcome, RefreshOutcome, Retake};
+use retake_engine::{
+    ChangeFilter, FeedbackMoments, InitOptions, Project, RecordOutcome, RefreshOutcome, Retake,
+    Submission,
+};
 use serde_json::Value;
 
 /// A project in a temporary folder, with a home and a clock of its own.
@@ -14,6 +17,8 @@ use serde_json::Value;
 pub struct TestProject {
     outer: PathBuf,
     pub(crate) now: Cell<Millis>,
+    /// Whether agents pass on to their models what they are told.
+    pub(crate) tell_agents: Cell<bool>,
     checkpoints: RefCell<HashMap<String, ObjectId>>,
     _temp: Option<tempfile::TempDir>,
 }
@@ -49,6 +54,7 @@ impl TestProject {
         Self {
             outer,
             now: Cell::new(1_700_000_000_000),
+            tell_agents: Cell::new(false),
             checkpoints: RefCell::default(),
             _temp: None,
         }
@@ -95,7 +101,13 @@ impl TestProject {
 
     /// Records an event.
     pub fn record(&self, event: &Event) -> RecordOutcome {
-        self.open().record(event, self.tick()).unwrap()
+        let (opened, at) = (self.open(), self.tick());
+        if !self.tell_agents.get() {
+            return opened.record(event, at).unwrap();
+        }
+        let moments = FeedbackMoments { message: true, call_end: true };
+        let submission = Submission::new(opened.spool_writer().new_key(at), event.clone(), at);
+        opened.submit_all(&[submission.with_feedback_moments(moments)]).remove(0).unwrap()
     }
 
     /// Looks at the whole project.

@@ -18,11 +18,13 @@ use retake_store::StoreError;
 use serde_json::json;
 
 use crate::error::OperationError;
+use crate::feedback::rejected_lines::earlier_names;
 use crate::journal::record_entry;
 use crate::project::Project;
 
 impl Project {
-    /// Forgets what was rejected in a file, or everywhere; returns the number of places.
+    /// Forgets what was rejected in a file, under all of its names, or everywhere; returns the number
+    /// of places.
     pub fn forget_rejections(
         &self,
         path: Option<&ProjectPath>,
@@ -30,7 +32,16 @@ impl Project {
     ) -> Result<u64, OperationError> {
         let _lock = self.acquire_lock()?;
         let batch = self.store().batch()?;
-        let forgotten = batch.forget_rejected_runs(path)?;
+        let forgotten = match path {
+            None => batch.forget_rejected_runs(None)?,
+            Some(path) => {
+                let mut forgotten = batch.forget_rejected_runs(Some(path))?;
+                for name in earlier_names(&batch, path, None)? {
+                    forgotten += batch.forget_rejected_runs(Some(&name))?;
+                }
+                forgotten
+            }
+        };
         let body = json!({ "path": path, "forgotten": forgotten });
         record_entry(&batch, batch.next_stamp(at), JournalKind::RejectionQueue, None, body)?;
         batch.commit()?;

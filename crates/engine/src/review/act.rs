@@ -15,6 +15,7 @@ use crate::journal::record_entry;
 use crate::project::Project;
 use crate::review::file::{FileReader, Review, ReviewFile, ReviewedPart};
 use crate::review::file_target::HunkLines;
+use crate::review::hunk::ReviewHunk;
 use crate::review::line_marks::MarkSource;
 use crate::review::scope::ReviewScope;
 
@@ -96,14 +97,18 @@ impl HunkRequest {
 }
 
 impl Project {
-    /// Marks hunks as seen, or as not seen.
+    /// Marks hunks as seen, or as not seen. A change that was accepted and of which something is not
+    /// seen is pending again; one that was approved is settled.
     pub fn set_reviewed(
         &self,
         request: &HunkRequest,
         reviewed: bool,
         at: Millis,
     ) -> Result<ReviewedHunks, OperationError> {
-        self.decide_hunks(request, at, |batch, part, _| {
+        self.decide_hunks(request, at, |batch, part, review| {
+            if !reviewed {
+                reopen_accepted(self, batch, part, review, at)?;
+            }
             let hunks = mark_part(self, batch, part, HunkMark { reviewed, at })?;
             Ok(ReviewedHunks { hunks, accepted: Vec::new() })
         })
@@ -198,6 +203,42 @@ impl Project {
         }
         Err(OperationError::StaleHunks(missing.into_keys().collect()))
     }
+}
+
+/// Makes the accepted changes behind the chosen hunks pending again. Their places were all seen, so
+/// they are marked instead.
+fn reopen_accepted(
+    project: &Project,
+    batch: &Batch<'_>,
+    part: &ChosenPart,
+    review: &Review<'_>,
+    at: Millis,
+) -> Result<(), OperationError> {
+    let mut accepted = BTreeSet::new();
+    for change in part.chosen_changes().iter().filter_map(|id| review.change(*id)) {
+        if change.approved.is_some() {
+            return Err(OperationError::Approved(change.id));
+        }
+        if change.status == ChangeStatus::Accepted {
+            accepted.insert(change.id);
+        }
+    }
+    for file in &part.part.files {
+        let is_accepted = |hunk: &&ReviewHunk| {
+            hunk.reviewed && hunk.changes.iter().any(|id| accepted.contains(id))
+        };
+        let seen = file.hunks.iter().filter(is_accepted);
+        let keys: Vec<u64> = with_marks(project, file, |source| {
+            seen.flat_map(|hunk| source.keys_to_mark(hunk, None)).collect()
+        })?;
+        for key in keys {
+            batch.set_reviewed_line(&file.path, key, true)?;
+        }
+    }
+    for id in accepted {
+        batch.set_status(id, ChangeStatus::Pending, at)?;
+    }
+    Ok(())
 }
 
 /// The changes behind hunks of a part of which something was not seen.

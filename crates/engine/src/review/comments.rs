@@ -251,14 +251,13 @@ impl Project {
                 let known = self.store().manifest_entry(path)?.is_some()
                     || self.store().last_change_of(path)?.is_some();
                 if !known {
-                    return Err(OperationError::unknown_paths(std::slice::from_ref(path)));
+                    return Err(OperationError::NoFileToCommentOn(path.clone()));
                 }
                 Ok((Some(path.clone()), None, None))
             }
             CommentPlace::Lines { path, first, last } => {
                 let text = self.text_now(path)?;
-                let text =
-                    text.ok_or_else(|| OperationError::unknown_paths(std::slice::from_ref(path)))?;
+                let text = text.ok_or_else(|| OperationError::NoFileToCommentOn(path.clone()))?;
                 let count = lines(&text).count();
                 let range = (first.saturating_sub(1) as usize)..*last as usize;
                 if range.is_empty() || range.end > count || *first == 0 {

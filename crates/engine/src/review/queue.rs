@@ -25,7 +25,7 @@ use crate::review::scope::{ReviewScope, ScopeChanges};
 const MAX_IDLE_TURN: Millis = 10 * 60 * 1000;
 
 /// What of a hunk is rejected, and how; as JSON in the record.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct QueuedRequest {
     /// The resolved scope, as JSON.
     changes: String,
@@ -212,9 +212,13 @@ impl Project {
         }
         // From here on no turn begins and none is cancelled: both need the lock.
         let _lock = self.lock_and_refresh(at)?;
-        let mut groups: BTreeMap<RejectionGroup, Vec<QueuedRejection>> = BTreeMap::new();
+        let mut groups: Vec<(RejectionGroup, Vec<QueuedRejection>)> = Vec::new();
         for row in self.due_rejections(at, is_alive)? {
-            groups.entry(RejectionGroup::of(&row)).or_default().push(row);
+            let group = RejectionGroup::of(&row);
+            match groups.iter_mut().find(|(other, _)| *other == group) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((group, vec![row])),
+            }
         }
         let mut settled = Vec::new();
         for (key, rows) in groups {
@@ -268,7 +272,7 @@ impl Project {
             match plan {
                 Ok(plan) => break Some(plan),
                 Err(OperationError::StaleHunks(stale)) => {
-                    let why = "the place has changed since, or was taken back";
+                    let why = "the place changed since, was taken back or was approved";
                     drop_rows(&mut rows, &mut dropped, why, |row| stale.contains(&row.hunk));
                 }
                 Err(OperationError::NeedsDigest(hunk)) => {
@@ -331,7 +335,7 @@ impl Project {
 }
 
 /// Rejections that are one operation: of one scope, with one reason, by one person.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct RejectionGroup {
     changes: String,
     approved: bool,

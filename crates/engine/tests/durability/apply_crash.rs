@@ -188,6 +188,11 @@ fn a_fault_in_reject() {
 }
 
 #[test]
+fn a_fault_in_a_rejection_of_hunks() {
+    sweep("", "reject-hunks all a.txt#1 gone.txt#1 name.txt#1 turns/in#1 because=no_words");
+}
+
+#[test]
 fn a_fault_in_rollback() {
     sweep("", "rollback call=s5");
 }

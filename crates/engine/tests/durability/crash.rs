@@ -16,6 +16,7 @@ use serde_json::json;
 
 mod decisions;
 mod migration;
+mod reviews;
 mod salvage;
 mod strace;
 
