@@ -7,31 +7,37 @@
 //!
 //! Invariant: it goes along only if every change that it took places of goes, or has gone with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{Change, ChangeId};
 use retake_store::{ChangeFilter, Store, StoreError, TakenPart};
 
 /// The changes by Retake that took back places of these changes, with the changes that they took back
-/// wholly; none of them is in the set.
+/// wholly, of which earlier ones may have taken places, too; none of them is in the set.
 pub(super) fn taken_parts_of<'i>(
     store: &Store,
     is_in_set: &dyn Fn(ChangeId) -> bool,
     ids: impl Iterator<Item = &'i ChangeId>,
 ) -> Result<Vec<Change>, StoreError> {
-    let mut parts = BTreeMap::new();
-    for id in ids {
-        for part in store.parts_taken_of(*id)? {
-            parts.insert((part.operation, part.path.clone()), part);
+    let mut found: BTreeMap<ChangeId, Change> = BTreeMap::new();
+    let mut new: BTreeSet<ChangeId> = ids.copied().collect();
+    while !new.is_empty() {
+        let mut parts = BTreeMap::new();
+        for id in std::mem::take(&mut new) {
+            for part in store.parts_taken_of(id)? {
+                parts.insert((part.operation, part.path.clone()), part);
+            }
+        }
+        for part in parts.into_values() {
+            for change in changes_along_with(store, &part, is_in_set)? {
+                if !is_in_set(change.id) && !found.contains_key(&change.id) {
+                    new.insert(change.id);
+                    found.insert(change.id, change);
+                }
+            }
         }
     }
-    let mut found = BTreeMap::new();
-    for part in parts.into_values() {
-        for change in changes_along_with(store, &part, is_in_set)? {
-            found.insert(change.id, change);
-        }
-    }
-    Ok(found.into_values().filter(|change| !is_in_set(change.id)).collect())
+    Ok(found.into_values().collect())
 }
 
 /// The changes that go along with a part; none if a change of it stays.

@@ -16,7 +16,7 @@ use crate::project::Project;
 use crate::review::file::{FileReader, Review, ReviewFile, ReviewedPart};
 use crate::review::file_target::HunkLines;
 use crate::review::hunk::ReviewHunk;
-use crate::review::line_marks::MarkSource;
+use crate::review::line_marks::{MarkSource, seen_change_key};
 use crate::review::scope::ReviewScope;
 
 /// A hunk that a person names.
@@ -109,7 +109,7 @@ impl Project {
             if !reviewed {
                 reopen_accepted(self, batch, part, review, at)?;
             }
-            let hunks = mark_part(self, batch, part, HunkMark { reviewed, at })?;
+            let MarkedPart { hunks, .. } = mark_part(self, batch, part, HunkMark { reviewed, at })?;
             Ok(ReviewedHunks { hunks, accepted: Vec::new() })
         })
     }
@@ -123,8 +123,8 @@ impl Project {
         at: Millis,
     ) -> Result<ReviewedHunks, OperationError> {
         self.decide_hunks(request, at, |batch, part, review| {
-            let hunks = mark_part(self, batch, part, HunkMark { reviewed: true, at })?;
-            let open = unreviewed_changes(self, batch, part)?;
+            let mark = HunkMark { reviewed: true, at };
+            let MarkedPart { hunks, open } = mark_part(self, batch, part, mark)?;
             let files = &part.part.files;
             let seen = match open.is_empty() {
                 true => files.iter().flat_map(|file| file.changes.iter().copied()).collect(),
@@ -334,13 +334,21 @@ struct HunkMark {
     at: Millis,
 }
 
-/// Marks the chosen hunks of a part; returns their ids.
+/// A part whose hunks were marked.
+struct MarkedPart {
+    /// The hunks that were marked.
+    hunks: Vec<HunkId>,
+    /// The changes of which something was not seen.
+    open: BTreeSet<ChangeId>,
+}
+
+/// Marks the chosen hunks of a part, and with them the changes of which all is seen.
 fn mark_part(
     project: &Project,
     batch: &Batch<'_>,
     part: &ChosenPart,
     mark: HunkMark,
-) -> Result<Vec<HunkId>, OperationError> {
+) -> Result<MarkedPart, OperationError> {
     let mut ids = Vec::new();
     for (file, chosen) in part.part.files.iter().zip(&part.chosen) {
         if chosen.is_empty() {
@@ -352,7 +360,14 @@ fn mark_part(
         record_entry(batch, stamp, JournalKind::HunksReviewed, None, body)?;
         ids.extend(hunks);
     }
-    Ok(ids)
+    let open = unreviewed_changes(project, batch, part)?;
+    let of_part = part.part.files.iter().flat_map(|file| &file.changes);
+    for id in of_part.filter(|id| open.contains(id) != mark.reviewed) {
+        if let Some(change) = batch.change(*id)? {
+            batch.set_reviewed_line(&change.path, seen_change_key(*id), mark.reviewed)?;
+        }
+    }
+    Ok(MarkedPart { hunks: ids, open })
 }
 
 fn mark_hunks(

@@ -288,6 +288,8 @@ impl FileReader<'_> {
         let recorded = newest.iter().flat_map(|it| [state_key(&it.before), state_key(&it.after)]);
         let about: Vec<_> = recorded.chain([now]).map(String::into_bytes).collect();
         hunk.id = hunk_id(&obstacle.path, &hunk, &HunkContext { around: None, about });
+        let own = changes.values().map(|change| &change.path);
+        let names = own.chain([&obstacle.path]).cloned().collect();
         let mut file = ReviewFile {
             path: obstacle.path.clone(),
             old_path: obstacle.path.clone(),
@@ -300,7 +302,7 @@ impl FileReader<'_> {
             now_text: None,
             base_file: obstacle.now.into(),
             trace: FileTrace::default(),
-            names: BTreeSet::from([obstacle.path.clone()]),
+            names,
         };
         number_equal_hunks(&mut file.hunks);
         self.add_decisions(&mut file, changes)?;

@@ -120,7 +120,8 @@ impl HunkSource<'_> {
     /// Builds all hunks of the file.
     pub(super) fn hunks(&self) -> Result<Vec<ReviewHunk>, StoreError> {
         let set: BTreeSet<ChangeId> = self.changes.keys().copied().collect();
-        let mut hunks = self.whole_file_hunks(&set);
+        let own: BTreeSet<ChangeId> = self.trace.changes.intersection(&set).copied().collect();
+        let mut hunks = self.whole_file_hunks(if own.is_empty() { &set } else { &own });
         let (base, now) =
             (split(self.sides.base_text.as_deref()), split(self.sides.now_text.as_deref()));
         let places = match (self.sides.base.side.known(), self.sides.now.known()) {
@@ -160,7 +161,7 @@ impl HunkSource<'_> {
             let found: BTreeSet<_> = self
                 .changes
                 .values()
-                .filter(|change| is_it(change))
+                .filter(|change| set.contains(&change.id) && is_it(change))
                 .map(|change| change.id)
                 .collect();
             if found.is_empty() { set.clone() } else { found }

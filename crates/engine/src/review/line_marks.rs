@@ -37,8 +37,10 @@ impl MarkSource<'_> {
             }
             _ => Vec::new(),
         };
-        if keys.is_empty() {
-            keys.push(whole_key(hunk.kind, newest));
+        match hunk.kind {
+            _ if !keys.is_empty() => {}
+            HunkKind::Entangled => keys.extend(hunk.changes.iter().map(|id| seen_change_key(*id))),
+            kind => keys.push(whole_key(kind, newest)),
         }
         keys.sort_unstable();
         keys.dedup();
@@ -107,6 +109,11 @@ impl MarkSource<'_> {
         let at = self.trace.at(&hunk.new, &hunk.changes);
         at.map(|traced| numbered_key(b"entangled", traced.change, traced.new.start))
     }
+}
+
+/// The key of all that a change did. A narrower scope in which it cannot be taken out shows that.
+pub(super) fn seen_change_key(change: ChangeId) -> u64 {
+    whole_key(HunkKind::Entangled, change)
 }
 
 fn whole_key(kind: HunkKind, change: ChangeId) -> u64 {

@@ -40,6 +40,8 @@ impl TracedHunk {
 /// What the changes of one file wrote, as far as it can be followed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileTrace {
+    /// The changes that made the file what it is, since it came to be.
+    pub(super) changes: BTreeSet<ChangeId>,
     pub(super) hunks: Vec<TracedHunk>,
     /// Changes of the file without recorded hunks, which may be at any place.
     pub(super) unplaced: BTreeSet<ChangeId>,
@@ -89,6 +91,7 @@ pub(super) fn changes_of_names(
 
 impl FileTrace {
     fn follow(&mut self, change: &Change) {
+        self.changes.insert(change.id);
         let Some(lines) = &change.lines else {
             if change.before != change.after {
                 self.unplaced.insert(change.id);

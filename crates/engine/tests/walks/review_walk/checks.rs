@@ -183,12 +183,24 @@ impl Walk {
                 if is_edited && !is_far(file, hunk, &edited) {
                     continue;
                 }
+                // Files that agents moved may be one part, of which nothing can be taken out.
+                if hunk.kind == HunkKind::Entangled && self.concerns(hunk, &name) {
+                    continue;
+                }
                 let found = now.and_then(|now| now.hunks.iter().find(|now| now.id == hunk.id));
                 let found =
                     found.unwrap_or_else(|| panic!("{} is gone: {hunk:#?} {now:#?}", hunk.id));
                 assert!(found.reviewed, "only what changed is open again: {hunk:?}");
             }
         }
+    }
+
+    /// Returns whether a change behind a hunk is about a file.
+    fn concerns(&self, hunk: &ReviewHunk, name: &str) -> bool {
+        hunk.changes.iter().any(|id| {
+            let change = self.opened.change(*id).unwrap().unwrap();
+            [&change.path, change.from_path()].iter().any(|path| path.to_string() == name)
+        })
     }
 
     fn lines_of(&self, name: &str) -> Vec<String> {
