@@ -14,6 +14,7 @@ mod first_day;
 mod freshness;
 mod one_turn;
 mod parallel_work;
+mod review;
 mod two_agents;
 mod with_watcher;
 mod world;

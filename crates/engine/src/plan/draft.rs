@@ -43,6 +43,9 @@ pub(crate) struct Draft<'s> {
     store: &'s Store,
     changed: BTreeMap<ProjectPath, DraftFile>,
     conflicts: ConflictHandling,
+    /// Where files went, in the order in which changes were taken back; no target if one that the
+    /// changes had made went away.
+    moves: Vec<(ProjectPath, Option<ProjectPath>)>,
     /// The lines of files in the draft that stay as they are now, from 0.
     kept_places: BTreeMap<ProjectPath, Vec<Range<usize>>>,
 }
@@ -68,7 +71,8 @@ impl<'s> Draft<'s> {
     }
 
     pub(crate) fn with(store: &'s Store, conflicts: ConflictHandling) -> Self {
-        Self { store, changed: BTreeMap::new(), conflicts, kept_places: BTreeMap::new() }
+        let (changed, kept_places) = (BTreeMap::new(), BTreeMap::new());
+        Self { store, changed, conflicts, moves: Vec::new(), kept_places }
     }
 
     /// Returns the recorded state of a path.
@@ -103,6 +107,22 @@ impl<'s> Draft<'s> {
 
     fn set(&mut self, path: &ProjectPath, file: DraftFile) {
         self.changed.insert(path.clone(), file);
+    }
+
+    /// Returns where the file that is at a path on disk is in the draft; none if it is not there.
+    pub(crate) fn path_in_draft(&self, path: &ProjectPath) -> Option<ProjectPath> {
+        let mut at = path;
+        for (from, to) in &self.moves {
+            if from == at {
+                at = to.as_ref()?;
+            }
+        }
+        Some(at.clone())
+    }
+
+    /// Returns the paths that the draft wrote.
+    pub(crate) fn changed_paths(&self) -> impl Iterator<Item = &ProjectPath> {
+        self.changed.keys()
     }
 
     /// Returns the paths of files with kept places.
@@ -156,6 +176,7 @@ impl<'s> Draft<'s> {
             None => Ok(Ok(PlanReason::Already)),
             Some(now) if (now.kind, now.oid) == (after.kind, after.oid) => {
                 self.set(place, PathState::Absent.into());
+                self.moves.push((place.clone(), None));
                 Ok(Ok(PlanReason::Exact))
             }
             Some(now) if self.conflicts == ConflictHandling::KeepPlaces => {
@@ -274,6 +295,7 @@ impl<'s> Draft<'s> {
         }
         if home != place {
             self.set(place, PathState::Absent.into());
+            self.moves.push((place.clone(), Some(home.clone())));
         }
         self.set(home, merged.file);
         Ok(Ok(merged.reason))

@@ -32,6 +32,8 @@ pub(crate) struct DraftedPart {
 pub(crate) struct DraftedFile {
     pub(crate) path: ProjectPath,
     pub(crate) now: PathState,
+    /// Where the file that is there now would be; none if the changes made it.
+    pub(crate) origin: Option<ProjectPath>,
     pub(crate) without: DraftFile,
     /// Lines of the file without the changes where conflicting places stay as they are now, from 0.
     pub(crate) kept_places: Vec<Range<usize>>,
@@ -131,18 +133,16 @@ fn drafted_files(store: &Store, draft: Draft<'_>) -> Result<Vec<DraftedFile>, St
     let record = Draft::new(store);
     let mut files = Vec::new();
     let kept: Vec<_> = draft.paths_with_kept_places().cloned().collect();
-    for path in &kept {
-        // A file in which every place is kept is not among those that changed.
-        let now = record.now(path)?;
-        let (without, kept_places) = (draft.at(path)?, draft.kept_places(path).to_vec());
-        files.push(DraftedFile { path: path.clone(), now, without, kept_places });
-    }
-    for (path, without) in draft.into_changed() {
-        let now = record.now(&path)?;
-        if without.side != now && !kept.contains(&path) {
-            files.push(DraftedFile { path, now, without, kept_places: Vec::new() });
+    let changed: Vec<_> = draft.changed_paths().cloned().collect();
+    // A file in which every place is kept is not among those that changed.
+    let paths: BTreeSet<ProjectPath> = kept.iter().cloned().chain(changed).collect();
+    for path in paths {
+        let (now, without) = (record.now(&path)?, draft.at(&path)?);
+        if without.side != now || kept.contains(&path) {
+            let origin = draft.path_in_draft(&path);
+            let kept_places = draft.kept_places(&path).to_vec();
+            files.push(DraftedFile { path, now, origin, without, kept_places });
         }
     }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }

@@ -205,7 +205,7 @@ impl FileReader<'_> {
         match part.files {
             Ok(drafted) => {
                 let mut files = Vec::new();
-                for sides in pair_files(self.project.store(), drafted, &changes)? {
+                for sides in pair_files(self.project.store(), drafted)? {
                     let file = self.review_file(sides, &changes)?;
                     files.extend(Some(file).filter(|file| !file.hunks.is_empty()));
                 }

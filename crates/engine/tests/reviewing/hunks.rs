@@ -388,3 +388,40 @@ fn what_git_took_back_is_no_hunk() {
         "#]],
     );
 }
+
+/// A move that was rejected and undone, with another file in the old place: nothing is shown as new.
+#[test]
+fn a_moved_file_stays_the_file_that_it_was() {
+    check(
+        r"
+        file b.txt: base 1\nbase 2\nbase 3\nbase 4\n
+        init
+        say d: go
+        shell d s1: mv b.txt moved.txt
+        reject-hunks all moved.txt#1
+        undo
+        write d w2 b.txt: other\nother 2\n
+        run sed -i 's/base 2/mine/' moved.txt
+        review all
+        reject-hunks all
+        cat b.txt
+        cat moved.txt
+        ",
+        &expect![[r#"
+            "b.txt" -> "moved.txt" rename by agent d/main:s1 window +0 -0
+            reject: "b.txt" create exact
+            reject: "moved.txt" delete exact
+            undo: "b.txt" delete exact
+            undo: "moved.txt" create exact
+            "b.txt" create by agent d/main:w2 certain +2 -0
+            b.txt
+              1 create +other +other 2 by w2
+            moved.txt from b.txt
+              1 rename by s1
+            reject: "b.txt" write exact
+            reject: "moved.txt" delete exact
+            b.txt: base 1\nmine\nbase 3\nbase 4\n
+            moved.txt: absent
+        "#]],
+    );
+}
