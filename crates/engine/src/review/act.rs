@@ -107,7 +107,7 @@ impl Project {
     ) -> Result<ReviewedHunks, OperationError> {
         self.decide_hunks(request, at, |batch, part, review| {
             if !reviewed {
-                reopen_accepted(self, batch, part, review, at)?;
+                open_again(self, batch, part, review, at)?;
             }
             let MarkedPart { hunks, .. } = mark_part(self, batch, part, HunkMark { reviewed, at })?;
             Ok(ReviewedHunks { hunks, accepted: Vec::new() })
@@ -205,29 +205,19 @@ impl Project {
     }
 }
 
-/// Makes the accepted changes behind the chosen hunks pending again. Their places were all seen, so
-/// they are marked instead.
-fn reopen_accepted(
+/// Opens the changes behind the chosen hunks again, accepted ones, too. Their places that were seen
+/// keep marks of their own.
+fn open_again(
     project: &Project,
     batch: &Batch<'_>,
     part: &ChosenPart,
     review: &Review<'_>,
     at: Millis,
 ) -> Result<(), OperationError> {
-    let mut accepted = BTreeSet::new();
-    for change in part.chosen_changes().iter().filter_map(|id| review.change(*id)) {
-        if change.approved.is_some() {
-            return Err(OperationError::Approved(change.id));
-        }
-        if change.status == ChangeStatus::Accepted {
-            accepted.insert(change.id);
-        }
-    }
+    let changes = part.chosen_changes();
     for file in &part.part.files {
-        let is_accepted = |hunk: &&ReviewHunk| {
-            hunk.reviewed && hunk.changes.iter().any(|id| accepted.contains(id))
-        };
-        let seen = file.hunks.iter().filter(is_accepted);
+        let concerns = |hunk: &&ReviewHunk| hunk.reviewed && !hunk.changes.is_disjoint(&changes);
+        let seen = file.hunks.iter().filter(concerns);
         let keys: Vec<u64> = with_marks(project, file, |source| {
             seen.flat_map(|hunk| source.keys_to_mark(hunk, None)).collect()
         })?;
@@ -235,8 +225,14 @@ fn reopen_accepted(
             batch.set_reviewed_line(&file.path, key, true)?;
         }
     }
-    for id in accepted {
-        batch.set_status(id, ChangeStatus::Pending, at)?;
+    for change in changes.iter().filter_map(|id| review.change(*id)) {
+        if change.approved.is_some() {
+            return Err(OperationError::Approved(change.id));
+        }
+        if change.status == ChangeStatus::Accepted {
+            batch.set_status(change.id, ChangeStatus::Pending, at)?;
+        }
+        batch.set_reviewed_line(&change.path, seen_change_key(change.id), false)?;
     }
     Ok(())
 }
@@ -362,9 +358,9 @@ fn mark_part(
     }
     let open = unreviewed_changes(project, batch, part)?;
     let of_part = part.part.files.iter().flat_map(|file| &file.changes);
-    for id in of_part.filter(|id| open.contains(id) != mark.reviewed) {
+    for id in of_part.filter(|id| !open.contains(id)) {
         if let Some(change) = batch.change(*id)? {
-            batch.set_reviewed_line(&change.path, seen_change_key(*id), mark.reviewed)?;
+            batch.set_reviewed_line(&change.path, seen_change_key(*id), true)?;
         }
     }
     Ok(MarkedPart { hunks: ids, open })

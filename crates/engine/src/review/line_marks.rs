@@ -1,8 +1,10 @@
 //! Reviewed marks: which lines the person has seen.
 //!
 //! A line that was added is known by its text and its neighbours in the file now, which are the same
-//! in every scope; a line that was removed by the change that removed it and its number there. So
-//! marks that were set in one scope are seen in every other, whatever the borders of its hunks are.
+//! in every scope; a line that was removed by the change that removed it and its number there; what
+//! has no lines by its kind and each change behind it. So marks that were set in one scope are seen
+//! in every other, whatever the borders of its hunks are. A change of which all was seen in one scope
+//! is seen in every other, too, however it is shown there.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -22,58 +24,26 @@ pub(super) struct MarkSource<'a> {
     pub(super) changes: &'a BTreeMap<ChangeId, Change>,
 }
 
+/// Something in a hunk that a person sees.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SeenItem {
+    key: u64,
+    /// The change that alone made it: whoever has seen all of that has seen the item.
+    change: Option<ChangeId>,
+}
+
+impl SeenItem {
+    fn of_kind(kind: HunkKind, change: ChangeId) -> Self {
+        Self { key: whole_key(kind, change), change: Some(change) }
+    }
+
+    fn is_marked(&self, marked: &HashSet<u64>) -> bool {
+        let is_change_seen = |id| marked.contains(&seen_change_key(id));
+        marked.contains(&self.key) || self.change.is_some_and(is_change_seen)
+    }
+}
+
 impl MarkSource<'_> {
-    /// Returns the keys of everything in a hunk that a person sees; at least one.
-    pub(super) fn keys(&self, hunk: &ReviewHunk) -> Vec<u64> {
-        let newest = hunk.changes.last().copied().unwrap_or(ChangeId(0));
-        let mut keys = match hunk.kind {
-            HunkKind::Lines => self.added_keys(hunk).chain(self.removed_keys(hunk)).collect(),
-            HunkKind::Create => {
-                let oldest = hunk.changes.first().copied().unwrap_or(newest);
-                self.added_keys(hunk).chain([whole_key(hunk.kind, oldest)]).collect()
-            }
-            HunkKind::Entangled => {
-                self.removed_keys(hunk).chain(self.recorded_keys(hunk)).collect()
-            }
-            _ => Vec::new(),
-        };
-        match hunk.kind {
-            _ if !keys.is_empty() => {}
-            HunkKind::Entangled => keys.extend(hunk.changes.iter().map(|id| seen_change_key(*id))),
-            kind => keys.push(whole_key(kind, newest)),
-        }
-        keys.sort_unstable();
-        keys.dedup();
-        keys
-    }
-
-    /// Returns the keys that a mark on a hunk sets: also those under which a narrower scope shows
-    /// the place, where later changes stand in the way.
-    pub(super) fn keys_to_mark(&self, hunk: &ReviewHunk, chosen: Option<&HunkLines>) -> Vec<u64> {
-        let mut keys = self.keys_of_lines(hunk, chosen);
-        if chosen.is_none() && hunk.kind == HunkKind::Lines {
-            keys.extend(self.recorded_keys(hunk));
-        }
-        keys
-    }
-
-    /// Returns the keys of some lines of a hunk; without lines, of all of it.
-    fn keys_of_lines(&self, hunk: &ReviewHunk, chosen: Option<&HunkLines>) -> Vec<u64> {
-        let Some(chosen) = chosen else { return self.keys(hunk) };
-        let pick = |keys: Vec<u64>, count: usize, numbers: &BTreeSet<u32>| -> Vec<u64> {
-            // Of lines that several changes removed, it is not known which is which.
-            let fits = keys.len() == count;
-            let is_chosen = |at: usize| numbers.contains(&(at as u32 + 1));
-            let chosen = keys.into_iter().enumerate().filter(|(at, _)| fits && is_chosen(*at));
-            chosen.map(|(_, key)| key).collect()
-        };
-        let added: Vec<u64> = self.added_keys(hunk).collect();
-        let removed: Vec<u64> = self.removed_keys(hunk).collect();
-        let mut keys = pick(added, hunk.added.len(), &chosen.added);
-        keys.extend(pick(removed, hunk.removed.len(), &chosen.removed));
-        keys
-    }
-
     /// Returns whether all of a hunk was seen: it was marked, or all changes behind it are accepted.
     pub(super) fn is_reviewed(&self, hunk: &ReviewHunk, marked: &HashSet<u64>) -> bool {
         let is_accepted = |id: &ChangeId| {
@@ -83,43 +53,109 @@ impl MarkSource<'_> {
             })
         };
         let accepted = !hunk.changes.is_empty() && hunk.changes.iter().all(is_accepted);
-        accepted || self.keys(hunk).iter().all(|key| marked.contains(key))
+        accepted || self.items(hunk).iter().all(|item| item.is_marked(marked))
+    }
+
+    /// Returns the keys that a mark on a hunk sets, or on some lines of it: also those under which
+    /// another scope shows the place, where later changes stand in the way or no longer do.
+    pub(super) fn keys_to_mark(&self, hunk: &ReviewHunk, chosen: Option<&HunkLines>) -> Vec<u64> {
+        if let Some(chosen) = chosen {
+            return self.keys_of_lines(hunk, chosen);
+        }
+        let mut keys: Vec<u64> = self.items(hunk).iter().map(|item| item.key).collect();
+        match hunk.kind {
+            HunkKind::Lines => keys.extend(self.recorded_items(hunk).map(|item| item.key)),
+            HunkKind::Entangled => {
+                let lines = hunk.new.clone().filter_map(|at| Some((at, self.now.get(at)?)));
+                let shown = lines.filter(|(_, line)| hunk.added.iter().any(|own| own == *line));
+                keys.extend(shown.filter_map(|(at, _)| self.added_key(at)));
+            }
+            _ => {}
+        }
+        keys
+    }
+
+    /// Returns everything in a hunk that a person sees; at least one item.
+    fn items(&self, hunk: &ReviewHunk) -> Vec<SeenItem> {
+        let added = || self.added_keys(hunk).map(|key| SeenItem { key, change: None });
+        let mut items: Vec<SeenItem> = match hunk.kind {
+            HunkKind::Lines => added().chain(self.removed_items(hunk)).collect(),
+            HunkKind::Create if !hunk.new.is_empty() => {
+                let creation = hunk.changes.first().map(|id| SeenItem::of_kind(hunk.kind, *id));
+                added().chain(creation).collect()
+            }
+            HunkKind::Entangled => {
+                self.removed_items(hunk).chain(self.recorded_items(hunk)).collect()
+            }
+            _ => Vec::new(),
+        };
+        if items.is_empty() {
+            items.extend(hunk.changes.iter().map(|id| SeenItem::of_kind(hunk.kind, *id)));
+        }
+        items.sort_unstable();
+        items.dedup();
+        items
+    }
+
+    /// Returns the keys of some lines of a hunk.
+    fn keys_of_lines(&self, hunk: &ReviewHunk, chosen: &HunkLines) -> Vec<u64> {
+        let pick = |keys: Vec<u64>, count: usize, numbers: &BTreeSet<u32>| -> Vec<u64> {
+            // Of lines that several changes removed, it is not known which is which.
+            let fits = keys.len() == count;
+            let is_chosen = |at: usize| numbers.contains(&(at as u32 + 1));
+            let chosen = keys.into_iter().enumerate().filter(|(at, _)| fits && is_chosen(*at));
+            chosen.map(|(_, key)| key).collect()
+        };
+        let added: Vec<u64> = self.added_keys(hunk).collect();
+        let removed: Vec<u64> = self.removed_items(hunk).map(|item| item.key).collect();
+        let mut keys = pick(added, hunk.added.len(), &chosen.added);
+        keys.extend(pick(removed, hunk.removed.len(), &chosen.removed));
+        keys
     }
 
     fn added_keys(&self, hunk: &ReviewHunk) -> impl Iterator<Item = u64> {
+        hunk.new.clone().filter_map(|at| self.added_key(at))
+    }
+
+    /// The key of a line of the file now.
+    fn added_key(&self, at: usize) -> Option<u64> {
         let line = |at: Option<usize>| at.and_then(|at| self.now.get(at)).copied();
-        hunk.new.clone().filter_map(move |at| {
-            let text = line(Some(at))?;
-            let (above, below) = (line(at.checked_sub(1)), line(Some(at + 1)));
-            // An empty text is no line.
-            let neighbours = [above.unwrap_or_default(), below.unwrap_or_default()];
-            Some(hash_texts([b"+".as_slice(), neighbours[0], text, neighbours[1]]))
+        let text = line(Some(at))?;
+        // An empty text is no line.
+        let (above, below) = (line(at.checked_sub(1)), line(Some(at + 1)));
+        let (above, below) = (above.unwrap_or_default(), below.unwrap_or_default());
+        Some(hash_texts([b"+".as_slice(), above, text, below]))
+    }
+
+    fn removed_items(&self, hunk: &ReviewHunk) -> impl Iterator<Item = SeenItem> {
+        let set: BTreeSet<ChangeId> = self.changes.keys().copied().collect();
+        let at: Vec<_> = self.trace.at(&hunk.new, &set).cloned().collect();
+        at.into_iter().flat_map(|traced| {
+            let item = move |line| numbered_item(b"-", traced.change, line);
+            traced.old.map(item)
         })
     }
 
-    fn removed_keys(&self, hunk: &ReviewHunk) -> impl Iterator<Item = u64> {
-        let set: BTreeSet<ChangeId> = self.changes.keys().copied().collect();
-        let at: Vec<_> = self.trace.at(&hunk.new, &set).cloned().collect();
-        at.into_iter()
-            .flat_map(|traced| traced.old.map(move |line| numbered_key(b"-", traced.change, line)))
-    }
-
     /// What is shown of a place that cannot be taken out: what the changes wrote, as recorded.
-    fn recorded_keys<'s>(&'s self, hunk: &'s ReviewHunk) -> impl Iterator<Item = u64> + use<'s> {
+    fn recorded_items<'s>(
+        &'s self,
+        hunk: &'s ReviewHunk,
+    ) -> impl Iterator<Item = SeenItem> + use<'s> {
         let at = self.trace.at(&hunk.new, &hunk.changes);
-        at.map(|traced| numbered_key(b"entangled", traced.change, traced.new.start))
+        at.map(|traced| numbered_item(b"entangled", traced.change, traced.new.start))
     }
 }
 
-/// The key of all that a change did. A narrower scope in which it cannot be taken out shows that.
+/// The key of all that a change did.
 pub(super) fn seen_change_key(change: ChangeId) -> u64 {
-    whole_key(HunkKind::Entangled, change)
+    hash_texts([b"change".as_slice(), &change.0.to_le_bytes()])
 }
 
 fn whole_key(kind: HunkKind, change: ChangeId) -> u64 {
     hash_texts([kind.as_str().as_bytes(), &change.0.to_le_bytes()])
 }
 
-fn numbered_key(what: &[u8], change: ChangeId, number: usize) -> u64 {
-    hash_texts([what, &change.0.to_le_bytes(), &(number as u64).to_le_bytes()])
+fn numbered_item(what: &[u8], change: ChangeId, number: usize) -> SeenItem {
+    let key = hash_texts([what, &change.0.to_le_bytes(), &(number as u64).to_le_bytes()]);
+    SeenItem { key, change: Some(change) }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use retake_model::{Actor, Change, ChangeId, Hunk, ProjectPath};
+use retake_model::{Actor, Change, ChangeId, Hunk, PathState, ProjectPath};
 use retake_store::{ChangeFilter, Store, StoreError};
 
 use crate::content::line_map::LineMap;
@@ -56,10 +56,21 @@ pub(super) fn trace_file(
 ) -> Result<FileTrace, StoreError> {
     let changes = changes_of_names(store, names, since)?;
     let mut files: BTreeMap<ProjectPath, FileTrace> = BTreeMap::new();
+    let mut gone: BTreeMap<ProjectPath, (PathState, FileTrace)> = BTreeMap::new();
     for change in changes.into_values() {
         let mut trace = files.remove(change.from_path()).unwrap_or_default();
         if change.before.is_absent() {
+            let was = gone.remove(&change.path).filter(|(state, _)| *state == change.after);
+            if let Some((_, mut was)) = was {
+                // What comes back as it was when it went away, as an undo brings it, is the same file.
+                was.changes.insert(change.id);
+                files.insert(change.path, was);
+                continue;
+            }
             trace = FileTrace::default();
+        }
+        if change.after.is_absent() {
+            gone.insert(change.path.clone(), (change.before, trace.clone()));
         }
         trace.follow(&change);
         files.insert(change.path, trace);
