@@ -58,6 +58,8 @@ pub(crate) struct ChangePart {
     pub(crate) path: ProjectPath,
     /// Where it was before the changes, if that is elsewhere.
     pub(crate) old_path: Option<ProjectPath>,
+    /// All paths that the changes are about, and where their files are now.
+    pub(crate) names: BTreeSet<ProjectPath>,
 }
 
 /// Splits changes into those that are taken back together; reads no content.
@@ -78,7 +80,11 @@ pub(crate) fn split_changes(
         let path = if last.after.is_absent() { last.from.clone() } else { path };
         let old_path =
             (first.from != path && !first.before.is_absent()).then(|| first.from.clone());
-        parts.push(ChangePart { changes, path, old_path });
+        let mut names = BTreeSet::new();
+        for net in &nets {
+            names.extend([net.from.clone(), net.path.clone(), histories.current_path(net, &ids)?]);
+        }
+        parts.push(ChangePart { changes, path, old_path, names });
     }
     parts.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(parts)

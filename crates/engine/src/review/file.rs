@@ -103,9 +103,7 @@ impl Project {
         let parts = split_changes(self.store(), &found.changes)?;
         let changes: BTreeMap<_, _> =
             found.changes.into_iter().map(|change| (change.id, change)).collect();
-        let is_covered = |part: &ChangePart| {
-            scope.covers(&part.path) || part.old_path.as_ref().is_some_and(|old| scope.covers(old))
-        };
+        let is_covered = |part: &ChangePart| part.names.iter().any(|name| scope.covers(name));
         let entries = parts
             .into_iter()
             .filter(is_covered)
@@ -118,7 +116,7 @@ impl Project {
 
 impl ReviewEntry {
     fn new(part: ChangePart, changes: &BTreeMap<ChangeId, Change>) -> Self {
-        let ChangePart { changes: ids, path, old_path } = part;
+        let ChangePart { changes: ids, path, old_path, .. } = part;
         let mut entry = Self {
             path,
             old_path,

@@ -189,8 +189,9 @@ impl Walk {
                 if is_edited && !is_far(file, hunk, &edited) {
                     continue;
                 }
-                // Files that agents moved may be one part, of which nothing can be taken out.
-                if hunk.kind == HunkKind::Entangled && self.concerns(hunk, &name) {
+                // Files that were moved may be one part, of which nothing can be taken out.
+                let is_same_part = now.is_some_and(|now| now.changes == file.changes);
+                if hunk.kind == HunkKind::Entangled && hunk.new.is_empty() && !is_same_part {
                     continue;
                 }
                 let found = now.and_then(|now| now.hunks.iter().find(|now| now.id == hunk.id));
@@ -199,14 +200,6 @@ impl Walk {
                 assert!(found.reviewed, "only what changed is open again: {hunk:?}");
             }
         }
-    }
-
-    /// Returns whether a change behind a hunk is about a file.
-    fn concerns(&self, hunk: &ReviewHunk, name: &str) -> bool {
-        hunk.changes.iter().any(|id| {
-            let change = self.opened.change(*id).unwrap().unwrap();
-            [&change.path, change.from_path()].iter().any(|path| path.to_string() == name)
-        })
     }
 
     fn lines_of(&self, name: &str) -> Vec<String> {
