@@ -146,7 +146,9 @@ impl ErrorAdvice for OperationError {
             }
             Self::UnknownLines { .. } => "name lines that it has",
             Self::UnknownComment(_) => "`retake comment` lists them",
-            Self::CommentState { .. } => "a draft is sent first, and what is resolved stays so; `retake comment` lists them",
+            Self::CommentState { .. } => {
+                "a draft is sent first, and what is resolved stays so; `retake comment` lists them"
+            }
             Self::NotQueued(_) => "`retake review --queue` lists them",
             Self::UnknownOperation(_) => "`retake ops` lists them",
             Self::UnknownEdit(_) => "begin it first",

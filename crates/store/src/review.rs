@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use retake_model::{ChangeId, DialogId, OperationId, ProjectPath};
+use retake_model::{Change, ChangeId, DialogId, OperationId, ProjectPath};
 use rusqlite::OptionalExtension as _;
 
 use crate::manifest::path_from;
@@ -62,16 +62,25 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The operations that took back single places of a change and stand, with all that they took.
-    pub fn parts_taken_of(&self, change: ChangeId) -> Result<Vec<TakenPart>, StoreError> {
+    /// The operations after a change that took back single places of it, or of the file that it is
+    /// about, and stand; with all that they took.
+    pub fn parts_taken_after(&self, change: &Change) -> Result<Vec<TakenPart>, StoreError> {
+        // What was taken together is found by one of its paths.
         let mut query = self.db.prepare_cached(
-            "SELECT t.operation, t.path FROM taken_part t JOIN operation o ON o.seq = t.operation
-             WHERE t.change = ?1 AND o.undone_by IS NULL ORDER BY t.operation, t.path",
+            "SELECT t.operation, t.path FROM taken_part t WHERE t.change = ?1
+             UNION SELECT t.operation, t.path FROM taken_part at
+             JOIN taken_part t ON t.operation = at.operation AND t.change = at.change
+             WHERE at.path IN (?2, ?3) AND at.operation > ?1
+             ORDER BY 1, 2",
         )?;
-        let mut rows = query.query([change.0 as i64])?;
+        let (path, old_path) = (change.path.as_bytes(), change.from_path().as_bytes());
+        let mut rows = query.query((change.id.0 as i64, path, old_path))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let operation = OperationId(row.get::<_, i64>(0)? as u64);
+            if self.operation(operation)?.is_none_or(|operation| operation.undone_by.is_some()) {
+                continue;
+            }
             let path = path_from(row.get(1)?)?;
             let changes = self.changes_taken_in_part(operation, &path)?;
             found.push(TakenPart { operation, path, changes });

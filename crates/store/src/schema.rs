@@ -469,6 +469,7 @@ CREATE TABLE taken_part(
     PRIMARY KEY(operation, path, change)
 ) WITHOUT ROWID;
 CREATE INDEX taken_part_by_change ON taken_part(change);
+CREATE INDEX taken_part_by_path ON taken_part(path);
 
 CREATE TABLE rejected_run(
     operation INTEGER NOT NULL REFERENCES operation(seq),

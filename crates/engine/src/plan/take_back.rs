@@ -157,7 +157,7 @@ impl TakenChanges<'_> {
     /// Adds what operations took back of these changes place by place; returns what was added.
     fn add_taken_parts(&mut self, store: &Store) -> Result<Vec<ChangeId>, StoreError> {
         let is_whole = |id: ChangeId| self.set.contains_key(&id) && self.partly != Some(id);
-        let more = taken_parts_of(store, &is_whole, self.set.keys())?;
+        let more = taken_parts_of(store, &is_whole, self.set.values().map(AsRef::as_ref))?;
         let ids = more.iter().map(|change| change.id).collect();
         self.set.extend(more.into_iter().map(|change| (change.id, Cow::Owned(change))));
         Ok(ids)

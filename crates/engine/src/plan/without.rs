@@ -97,7 +97,7 @@ pub(crate) fn draft_without(
 ) -> Result<Vec<DraftedPart>, StoreError> {
     let mut set: BTreeMap<ChangeId, Change> =
         changes.iter().map(|change| (change.id, change.clone())).collect();
-    let more = taken_parts_of(store, &|id| set.contains_key(&id), set.keys())?;
+    let more = taken_parts_of(store, &|id| set.contains_key(&id), changes.iter())?;
     set.extend(more.into_iter().map(|change| (change.id, change)));
     let ids: BTreeSet<ChangeId> = set.keys().copied().collect();
     let oldest = ids.first().copied().unwrap_or(ChangeId(0));

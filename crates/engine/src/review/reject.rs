@@ -85,25 +85,29 @@ impl HunkPlan<'_> {
                 }
             }
         }
-        let taken = self.add_files(&part, &chosen, number)?;
+        let AddedFiles { taken, is_occupied } = self.add_files(&part, &chosen, number)?;
         let hunks = part.files.iter().zip(&chosen).flat_map(|(file, chosen)| {
             chosen.keys().map(|at| file.hunks[*at].id).collect::<Vec<_>>()
         });
         let hunks = asked.of(hunks);
         self.add_places(&taken, hunks, number);
         self.mark_changes(&part, &chosen, &extra, number);
-        self.plan.cascaded.extend(extra.keys().filter(|id| taken.contains(id)));
+        if is_occupied {
+            let reason = PlanReason::Occupied("a newer file".to_owned());
+            self.plan.leave_parts(&[(number, reason)].into());
+        } else {
+            self.plan.cascaded.extend(extra.keys().filter(|id| taken.contains(id)));
+        }
         Ok(())
     }
 
-    /// Adds the files that are written so that the chosen hunks are gone; returns the changes behind
-    /// them.
+    /// Adds the files that are written so that the chosen hunks are gone.
     fn add_files(
         &mut self,
         part: &ReviewedPart,
         chosen: &[ChosenLines],
         number: u64,
-    ) -> Result<BTreeSet<ChangeId>, OperationError> {
+    ) -> Result<AddedFiles, OperationError> {
         let (mut written, mut taken) = (BTreeMap::new(), BTreeSet::new());
         let (mut targets, mut is_all) = (Vec::new(), true);
         for (file, chosen) in part.files.iter().zip(chosen) {
@@ -120,15 +124,13 @@ impl HunkPlan<'_> {
             }
         }
         let record = Draft::new(self.project.store());
-        let mut occupied = BTreeSet::new();
+        let mut is_occupied = false;
         for target in targets.into_iter().filter(|target| !target.file.side.is_absent()) {
             let is_free = match written.get(&target.path) {
                 Some(planned) => *planned == DraftFile::from(PathState::Absent),
                 None => record.now(&target.path)?.is_absent(),
             };
-            if !is_free {
-                occupied.insert(target.path.clone());
-            }
+            is_occupied |= !is_free;
             written.insert(target.path, target.file);
         }
         let reason = if is_all { PlanReason::Exact } else { PlanReason::Merged };
@@ -140,11 +142,7 @@ impl HunkPlan<'_> {
             planned.part = number;
             self.plan.files.push(planned);
         }
-        if !occupied.is_empty() {
-            let reason = PlanReason::Occupied("a newer file".to_owned());
-            self.plan.leave_parts(&[(number, reason)].into());
-        }
-        Ok(taken)
+        Ok(AddedFiles { taken, is_occupied })
     }
 
     /// Names the changes of which a part takes places back: whoever takes back what is left of them
@@ -248,6 +246,14 @@ impl HunkPlan<'_> {
         }
         Ok(Some(Cascaded { part: ChosenPart { part, chosen }, extra, asked }))
     }
+}
+
+/// The files of a part that are written.
+struct AddedFiles {
+    /// The changes behind the hunks that go.
+    taken: BTreeSet<ChangeId>,
+    /// Whether one of them would take the place of another file.
+    is_occupied: bool,
 }
 
 /// A part with the later changes that are taken back too.

@@ -288,3 +288,70 @@ fn a_hunk_that_changed_is_stale_and_nothing_is_done() {
     assert_eq!(file.unreviewed(), 2, "not even the hunk that is still there was marked");
     assert!(file.hunk(seen[1].id).is_some(), "the other hunk has its id");
 }
+
+/// A move cannot be taken back alone while another file has the old place: nothing is decided.
+#[test]
+fn what_cannot_go_stays_undecided() {
+    check(
+        r"
+        file b.txt: base 1\nbase 2\nbase 3\nbase 4\n
+        init
+        say d: go
+        shell d s1: mv b.txt moved.txt
+        write d w2 b.txt: other\n
+        reject-hunks all moved.txt#1
+        statuses
+        reject-hunks all
+        statuses
+        cat b.txt
+        ",
+        &expect![[r#"
+            "b.txt" -> "moved.txt" rename by agent d/main:s1 window +0 -0
+            "b.txt" create by agent d/main:w2 certain +1 -0
+            nothing done
+            reject: "b.txt" leave occupied
+            reject: "moved.txt" leave occupied
+            s1 "moved.txt" pending
+            w2 "b.txt" pending
+            reject: "b.txt" write exact
+            reject: "moved.txt" delete exact
+            s1 "moved.txt" rejected
+            w2 "b.txt" rejected
+            b.txt: base 1\nbase 2\nbase 3\nbase 4\n
+        "#]],
+    );
+}
+
+/// What is left of a scope goes as a whole, although places of it went before.
+#[test]
+fn the_rest_of_a_scope_goes_after_a_place_of_it() {
+    check(
+        r"
+        file a.txt: 1\n2\n3\n4\n5\n
+        init
+        say d: go
+        edit d e1 a.txt: 2 => two
+        edit d e2 a.txt: 3 => three\nand more
+        say other: go
+        edit other e3 a.txt: 5 => five
+        reject-hunks dialog=d a.txt#1:+1,-1
+        cat a.txt
+        reject-hunks dialog=d
+        cat a.txt
+        undo 2
+        cat a.txt
+        ",
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +1 -1
+            "a.txt" modify by agent d/main:e2 certain +2 -1
+            "a.txt" modify by agent other/main:e3 certain +1 -1
+            reject: "a.txt" write merged
+            a.txt: 1\n2\nthree\nand more\n4\nfive\n
+            reject: "a.txt" write exact
+            a.txt: 1\n2\n3\n4\nfive\n
+            undo: "a.txt" write exact
+            undo: "a.txt" write exact
+            a.txt: 1\ntwo\nthree\nand more\n4\nfive\n
+        "#]],
+    );
+}
