@@ -51,8 +51,12 @@ fn changes(world: &World) -> Vec<Value> {
 }
 
 #[track_caller]
-fn check(agent: AgentCli) {
+fn check(agent: AgentCli, has_daemon: bool) {
+    if !agent.is_available() {
+        return;
+    }
     let world = World::with(&[agent]);
+    let _daemon = has_daemon.then(|| Daemon::start(&world));
     let driver = world.agent(agent);
     let works = ModelScript::new()
         .step("Both places.", [adds_them("line 3\n")])
@@ -120,14 +124,20 @@ fn is_on_record(world: &World) {
 
 #[test]
 fn claude_code() {
-    if AgentCli::ClaudeCode.is_available() {
-        check(AgentCli::ClaudeCode);
-    }
+    check(AgentCli::ClaudeCode, false);
 }
 
 #[test]
 fn codex() {
-    if AgentCli::Codex.is_available() {
-        check(AgentCli::Codex);
-    }
+    check(AgentCli::Codex, false);
+}
+
+#[test]
+fn claude_code_watched() {
+    check(AgentCli::ClaudeCode, true);
+}
+
+#[test]
+fn codex_watched() {
+    check(AgentCli::Codex, true);
 }

@@ -95,6 +95,9 @@ pub struct ChangeDocument {
     pub at: Millis,
     /// The change that this one belongs to: a formatter's rewrite of it.
     pub joins: Option<String>,
+    /// The operation of Retake that made it; null for what others did.
+    #[schema(example = "o7")]
+    pub made_by: Option<String>,
     /// The rejections that stand and whose lines it brings again.
     #[serde(default)]
     pub again: Vec<AddedAgainDocument>,
@@ -138,6 +141,7 @@ impl From<&model::Change> for ChangeDocument {
             timestamp: iso_8601(change.at),
             at: change.at,
             joins: change.joins.map(|id| id.to_string()),
+            made_by: change.made_by.map(|id| id.to_string()),
             again: Vec::new(),
             said_by: change.said_by.as_ref().map(CallerDocument::from),
         }
