@@ -23,6 +23,7 @@ mod peers;
 mod process;
 mod query;
 mod report;
+mod review;
 mod svg;
 mod table;
 mod tools;
@@ -53,6 +54,8 @@ enum BenchCommand {
     Load(load::LoadArgs),
     /// What the look around a shell call costs an agent: the hooks before and after it
     Looks(hook_cost::HookCostArgs),
+    /// What the hunks of a review cost, beside `git diff`
+    Review(review::ReviewCostArgs),
     /// Serves a home, as `retake daemon run` does: the other process of a load
     #[command(hide = true)]
     Daemon { home: PathBuf },
@@ -72,6 +75,7 @@ fn main() -> Result<()> {
         Some(BenchCommand::Report(report)) => report.run(),
         Some(BenchCommand::Load(load)) => load.run(),
         Some(BenchCommand::Looks(looks)) => looks.run(),
+        Some(BenchCommand::Review(review)) => review.run(),
         Some(BenchCommand::Daemon { home }) => load::daemon(&home),
         Some(BenchCommand::FillChanges { home, root, changes, dialogs }) => {
             fill::changes(&home, &root, changes, dialogs)

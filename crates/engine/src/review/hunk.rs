@@ -142,9 +142,9 @@ impl HunkSource<'_> {
         let map = LineMap::of_hunks(&places);
         for kept in &self.sides.kept_places {
             let place = map.follow(kept);
-            let mut hunk = self.entangled_place(&place, &set)?;
             // A rejection of it with what stands in the way means the lines that are there now.
             let about = owned(now.get(place.clone()));
+            let mut hunk = self.entangled_place(&place, &about, &set)?;
             let context = HunkContext { around: Some(Neighbours::of(&base, kept)), about };
             hunk.id = hunk_id(&self.sides.path, &hunk, &context);
             hunks.push(hunk);
@@ -246,21 +246,24 @@ impl HunkSource<'_> {
     fn entangled_place(
         &self,
         place: &Range<usize>,
+        now: &[Vec<u8>],
         set: &BTreeSet<ChangeId>,
     ) -> Result<ReviewHunk, StoreError> {
         let changes = self.trace.changes_at(place, set);
         let first = changes.first().copied().unwrap_or(ChangeId(0));
         let blockers = self.trace.later_changes_at(place, first, set);
-        let texts = self.recorded_lines(place, &changes)?;
+        let texts = self.recorded_lines(place, now, &changes)?;
         let hunk = new_hunk(HunkKind::Entangled, texts, changes);
         let obstacle = Some(PlanReason::Conflict(1, Vec::new()));
         Ok(ReviewHunk { old: 0..0, new: place.clone(), blockers, obstacle, ..hunk })
     }
 
-    /// What the first of these changes removed at a place, and what the last of them added.
+    /// What the first of these changes removed at a place, and what the last of them added; also
+    /// lines of the others that are still there.
     fn recorded_lines(
         &self,
         place: &Range<usize>,
+        now: &[Vec<u8>],
         changes: &BTreeSet<ChangeId>,
     ) -> Result<HunkTexts, StoreError> {
         let at: Vec<_> = self.trace.at(place, changes).collect();
@@ -272,9 +275,9 @@ impl HunkSource<'_> {
             if Some(hunk.change) == first {
                 removed.extend(slice(self.store, &change.before, &hunk.old)?);
             }
-            if Some(hunk.change) == last {
-                added.extend(slice(self.store, &change.after, &hunk.new)?);
-            }
+            let lines = slice(self.store, &change.after, &hunk.new)?;
+            let is_last = Some(hunk.change) == last;
+            added.extend(lines.into_iter().filter(|line| is_last || now.contains(line)));
         }
         Ok(HunkTexts { removed, added })
     }

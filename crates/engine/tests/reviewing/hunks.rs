@@ -1,7 +1,10 @@
 //! The hunks of a scope, and who is behind them.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
+
 use expect_test::expect;
-use retake_testkit::check;
+use retake_engine::{ReviewScope, ScopeChanges};
+use retake_testkit::{TestProject, check, play};
 
 /// The person edits the same file before, between and after; only the agent's lines are hunks.
 #[test]
@@ -424,4 +427,31 @@ fn a_moved_file_stays_the_file_that_it_was() {
             moved.txt: absent
         "#]],
     );
+}
+
+/// The list follows from the rows of the changes, and the hunks of one file read no other: all other
+/// contents may be damaged.
+#[test]
+fn nothing_is_read_of_files_that_nobody_asks_for() {
+    let project = TestProject::new();
+    play(&project, "init\nsay d: go");
+    for number in 0..20 {
+        play(&project, &format!(r"write d w{number} file{number}.txt: line {number}\n"));
+    }
+    let opened = project.open();
+    let asked = retake_store::hash_blob(b"line 7\n").unwrap();
+    let db = rusqlite::Connection::open(opened.store().folder().join("retake.db")).unwrap();
+    let damage = "UPDATE object SET data = x'00112233' WHERE kind = 1 AND oid <> ?1";
+    assert!(db.execute(damage, [asked.as_bytes()]).unwrap() >= 19);
+    let opened = project.open();
+    let review = opened.review(&ReviewScope::of(ScopeChanges::AllAgents)).unwrap();
+    assert_eq!(review.entries().len(), 20);
+    let counts: Vec<_> = review.entries().iter().map(|it| (it.added, it.removed)).collect();
+    assert_eq!(counts, vec![(1, 0); 20]);
+    let entry = review.entries().iter().find(|it| it.path.to_string() == "file7.txt").unwrap();
+    let file = review.files(entry).unwrap().remove(0);
+    assert_eq!(file.hunks[0].added, [b"line 7\n".to_vec()]);
+    let damaged = review.entries().iter().find(|it| it.path.to_string() == "file8.txt").unwrap();
+    let shown = review.files(damaged).unwrap().remove(0);
+    assert_ne!(shown.hunks[0].added, [b"line 8\n".to_vec()], "the content was damaged");
 }
