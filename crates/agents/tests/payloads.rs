@@ -64,7 +64,7 @@ fn claude_code() {
               tool_end 30c69717-1382-48 agent=abd6428dd70fb898 parent=main Write #toolu_s0x0x1e32c (content,file_path) ok=Some(true)
             PostToolUse.mcp__probe__echo: End
               tool_end 21a77206-32f7-41 mcp__probe__echo #toolu_s0x0x650e5 (text) ok=Some(true)
-            PostToolUseFailure.Bash: End
+            PostToolUseFailure.Bash: Other
               tool_end 30c69717-1382-48 Bash #toolu_s1x1x20063 (command,description) ok=Some(false) exit=3
             PreToolUse.Agent: Begin
               tool_begin 30c69717-1382-48 Agent #toolu_s0x1xc6de7 (description,prompt,subagent_type)
@@ -89,7 +89,7 @@ fn claude_code() {
               dialog_start 8a721139-1fba-46
             SessionStart.resume: Other
               dialog_start 1584951a-744c-4a
-            Stop: Other
+            Stop: TurnEnd
               turn_end 8a721139-1fba-46 background=[]
               at /home/dev/.claude/projects/-home-dev-project/8a721139-1fba-46df-9f93-b50021aab146.jsonl
               said "All done: wrote, edited, ran a shell command, read."
@@ -161,11 +161,11 @@ fn codex() {
               dialog_start 01a1e07c-eaa5-7f model=gpt-5.5
             SessionStart.resume: Other
               dialog_start 01a1e081-c55a-74 model=gpt-5.5
-            Stop.codemode: Other
+            Stop.codemode: TurnEnd
               turn_end 01a1e081-042e-72 model=gpt-6-sol background=[]
               at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-38-34-01a1e081-042e-7292-8eb6-26789cc00193.jsonl
               said "All done: wrote, edited, ran a shell command, read."
-            Stop: Other
+            Stop: TurnEnd
               turn_end 01a1e07c-eaa5-7f model=gpt-5.5 background=[]
               at /home/dev/.codex/sessions/2026/11/15/rollout-2026-11-15T18-34-05-01a1e07c-eaa5-7f13-988d-c01f46eec273.jsonl
               said "All done: wrote, edited, ran a shell command, read."
@@ -192,7 +192,7 @@ fn gemini() {
     check(
         AgentKind::Gemini,
         &expect![[r#"
-            AfterAgent: Other
+            AfterAgent: TurnEnd
               turn_end 348f1794-ad11-47 background=[]
               at /home/dev/.gemini/tmp/g1/chats/session-2026-11-15T18-40-348f1794.jsonl
               said "I will write a new file.\nNow edit an existing file.\nNow a shell command.\nRead it back.\nAll done: wrote, edited, ran a shell command, read."
@@ -257,7 +257,7 @@ fn opencode() {
             event.file.watcher.updated: Other
             event.session.created: Other
               dialog_start ses_e1f78f2d6ffe
-            event.session.idle: Other
+            event.session.idle: TurnEnd
               turn_end ses_e1f78f2d6ffe background=[]
             event.session.status: Other
             plugin.init: Other
@@ -301,7 +301,7 @@ fn opencode() {
               dialog_start ses_e1f74acbcffe agent=ses_e1f748cc2ffe parent=main
             wire.session.deleted: Other
               dialog_end ses_e1f74acbcffe
-            wire.session.idle: Other
+            wire.session.idle: TurnEnd
               turn_end ses_e1f74acbcffe background=[]
               - user_message ses_e1f74acbcffe index=0 "\"do the thing\""
               - assistant_message ses_e1f74acbcffe index=1 "delegate" #call_s0x0xb9f023 #call_s0x1x3a18e7
@@ -330,7 +330,7 @@ fn copilot() {
         &expect![[r#"
             PreToolUse.Write.pascalcase-config: Begin
               tool_begin 8ae8894d-b151-47 create (file_text,path)
-            agentStop: Other
+            agentStop: TurnEnd
               turn_end 3c6653f0-e79a-48 background=[]
               at /home/dev/.copilot/session-state/3c6653f0-e79a-4870-b98f-1a4626e94375/events.jsonl
             permissionRequest.bash: Other
@@ -385,7 +385,7 @@ fn cline() {
               tool_begin 1794768870410_bm read_files #call_s3x0x16d74e (files)
             PreToolUse.run_commands: Begin
               tool_begin 1794768870410_bm run_commands #call_s2x0x136907 (commands)
-            TaskComplete: Other
+            TaskComplete: TurnEnd
               turn_end 1794768870410_bm background=[]
               at ~/.cline/data/sessions/1794768870410_bm7ty/1794768870410_bm7ty.messages.json
               said "All done: wrote, edited, ran a shell command, read."
@@ -421,7 +421,7 @@ fn cursor() {
               dialog_end conv-1 model=m
             sessionStart: Other
               dialog_start conv-1 model=m
-            stop: Other
+            stop: TurnEnd
               turn_end conv-1 model=m background=[]
         "#]],
     );
@@ -433,47 +433,47 @@ fn copilot_vscode() {
     check(
         AgentKind::CopilotVscode,
         &expect![[r#"
-        PostToolUse.apply_patch: End
-          tool_end 7f3c1a52-0d6e-4b apply_patch #call_4__vscode-4 (explanation,input) ok=Some(true)
-        PostToolUse.create_file: End
-          tool_end 7f3c1a52-0d6e-4b create_file #call_1__vscode-1 (content,filePath) ok=Some(true)
-        PostToolUse.insert_edit_into_file: End
-          tool_end 7f3c1a52-0d6e-4b insert_edit_into_file #call_5__vscode-5 (code,explanation,filePath) ok=Some(true)
-        PostToolUse.multi_replace_string_in_file: End
-          tool_end 7f3c1a52-0d6e-4b multi_replace_string_in_file #call_3__vscode-3 (explanation,replacements) ok=Some(true)
-        PostToolUse.read_file: End
-          tool_end 7f3c1a52-0d6e-4b read_file #call_7__vscode-7 (endLine,filePath,startLine) ok=Some(true)
-        PostToolUse.replace_string_in_file: End
-          tool_end 7f3c1a52-0d6e-4b replace_string_in_file #call_2__vscode-2 (filePath,newString,oldString) ok=Some(true)
-        PostToolUse.run_in_terminal: End
-          tool_end 7f3c1a52-0d6e-4b run_in_terminal #call_6__vscode-6 (command,explanation,goal,isBackground,timeout) ok=Some(true)
-        PreCompact: Other
-        PreToolUse.apply_patch: Begin
-          tool_begin 7f3c1a52-0d6e-4b apply_patch #call_4__vscode-4 (explanation,input)
-        PreToolUse.create_file.early: Begin
-          tool_begin 7f3c1a52-0d6e-4b create_file #call_8__vscode-8 (content,filePath)
-        PreToolUse.create_file: Begin
-          tool_begin 7f3c1a52-0d6e-4b create_file #call_1__vscode-1 (content,filePath)
-        PreToolUse.insert_edit_into_file: Begin
-          tool_begin 7f3c1a52-0d6e-4b insert_edit_into_file #call_5__vscode-5 (code,explanation,filePath)
-        PreToolUse.multi_replace_string_in_file: Begin
-          tool_begin 7f3c1a52-0d6e-4b multi_replace_string_in_file #call_3__vscode-3 (explanation,replacements)
-        PreToolUse.read_file: Begin
-          tool_begin 7f3c1a52-0d6e-4b read_file #call_7__vscode-7 (endLine,filePath,startLine)
-        PreToolUse.replace_string_in_file: Begin
-          tool_begin 7f3c1a52-0d6e-4b replace_string_in_file #call_2__vscode-2 (filePath,newString,oldString)
-        PreToolUse.run_in_terminal: Begin
-          tool_begin 7f3c1a52-0d6e-4b run_in_terminal #call_6__vscode-6 (command,explanation,goal,isBackground,timeout)
-        SessionStart: Other
-        Stop: Other
-          turn_end 7f3c1a52-0d6e-4b background=[]
-        SubagentStart: Other
-          dialog_start 7f3c1a52-0d6e-4b agent=subagent-1 parent=main
-        SubagentStop: Other
-          turn_end 7f3c1a52-0d6e-4b agent=subagent-1 parent=main background=[]
-        UserPromptSubmit: UserMessage
-          user_message 7f3c1a52-0d6e-4b "do the thing"
-    "#]],
+            PostToolUse.apply_patch: End
+              tool_end 7f3c1a52-0d6e-4b apply_patch #call_4__vscode-4 (explanation,input) ok=Some(true)
+            PostToolUse.create_file: End
+              tool_end 7f3c1a52-0d6e-4b create_file #call_1__vscode-1 (content,filePath) ok=Some(true)
+            PostToolUse.insert_edit_into_file: End
+              tool_end 7f3c1a52-0d6e-4b insert_edit_into_file #call_5__vscode-5 (code,explanation,filePath) ok=Some(true)
+            PostToolUse.multi_replace_string_in_file: End
+              tool_end 7f3c1a52-0d6e-4b multi_replace_string_in_file #call_3__vscode-3 (explanation,replacements) ok=Some(true)
+            PostToolUse.read_file: End
+              tool_end 7f3c1a52-0d6e-4b read_file #call_7__vscode-7 (endLine,filePath,startLine) ok=Some(true)
+            PostToolUse.replace_string_in_file: End
+              tool_end 7f3c1a52-0d6e-4b replace_string_in_file #call_2__vscode-2 (filePath,newString,oldString) ok=Some(true)
+            PostToolUse.run_in_terminal: End
+              tool_end 7f3c1a52-0d6e-4b run_in_terminal #call_6__vscode-6 (command,explanation,goal,isBackground,timeout) ok=Some(true)
+            PreCompact: Other
+            PreToolUse.apply_patch: Begin
+              tool_begin 7f3c1a52-0d6e-4b apply_patch #call_4__vscode-4 (explanation,input)
+            PreToolUse.create_file.early: Begin
+              tool_begin 7f3c1a52-0d6e-4b create_file #call_8__vscode-8 (content,filePath)
+            PreToolUse.create_file: Begin
+              tool_begin 7f3c1a52-0d6e-4b create_file #call_1__vscode-1 (content,filePath)
+            PreToolUse.insert_edit_into_file: Begin
+              tool_begin 7f3c1a52-0d6e-4b insert_edit_into_file #call_5__vscode-5 (code,explanation,filePath)
+            PreToolUse.multi_replace_string_in_file: Begin
+              tool_begin 7f3c1a52-0d6e-4b multi_replace_string_in_file #call_3__vscode-3 (explanation,replacements)
+            PreToolUse.read_file: Begin
+              tool_begin 7f3c1a52-0d6e-4b read_file #call_7__vscode-7 (endLine,filePath,startLine)
+            PreToolUse.replace_string_in_file: Begin
+              tool_begin 7f3c1a52-0d6e-4b replace_string_in_file #call_2__vscode-2 (filePath,newString,oldString)
+            PreToolUse.run_in_terminal: Begin
+              tool_begin 7f3c1a52-0d6e-4b run_in_terminal #call_6__vscode-6 (command,explanation,goal,isBackground,timeout)
+            SessionStart: Other
+            Stop: TurnEnd
+              turn_end 7f3c1a52-0d6e-4b background=[]
+            SubagentStart: Other
+              dialog_start 7f3c1a52-0d6e-4b agent=subagent-1 parent=main
+            SubagentStop: Other
+              turn_end 7f3c1a52-0d6e-4b agent=subagent-1 parent=main background=[]
+            UserPromptSubmit: UserMessage
+              user_message 7f3c1a52-0d6e-4b "do the thing"
+        "#]],
     );
 }
 

@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn white_space_does_not_count_and_short_runs_are_not_remembered() {
-        let run = "if password == stored {\n    return true;\n}";
-        assert_eq!(key(run), key("\tif password==stored {\r\n\n return  true ;\r\n}"));
-        assert_ne!(key(run), key("if password == stored {\n    return false;\n}"));
+        let run = "if name == stored {\n    return true;\n}";
+        assert_eq!(key(run), key("\tif name==stored {\r\n\n return  true ;\r\n}"));
+        assert_ne!(key(run), key("if name == stored {\n    return false;\n}"));
         assert_eq!(key("}\n}\n    )?;\nelse {"), None);
         assert_eq!(key("a_name_of_19_chars_"), None);
         assert!(key("a_name_of_20_chars__").is_some());

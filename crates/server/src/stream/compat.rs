@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use retake_engine::model::{Change, PathState};
 use retake_engine::{DiffBody, FileDiff, Project, iso_8601};
 use retake_service::Masking;
-use retake_service::documents::{self, DiffForm, DiffRenderer};
+use retake_service::documents::{DiffForm, DiffRenderer};
 use serde_json::{Map, Value, json};
 
 use super::event::{absolute_path, change_document};
