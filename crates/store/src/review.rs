@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use retake_model::{Change, ChangeId, DialogId, OperationId, ProjectPath};
+use retake_model::{Change, ChangeId, DialogId, OperationId, OperationKind, ProjectPath};
 use rusqlite::OptionalExtension as _;
 
 use crate::manifest::path_from;
@@ -78,14 +78,30 @@ impl Store {
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let operation = OperationId(row.get::<_, i64>(0)? as u64);
-            if self.operation(operation)?.is_none_or(|operation| operation.undone_by.is_some()) {
+            let path = path_from(row.get(1)?)?;
+            let stands = self.operation(operation)?.is_some_and(|it| it.undone_by.is_none());
+            if !stands || self.was_restored_since(&path, operation)? {
                 continue;
             }
-            let path = path_from(row.get(1)?)?;
             let changes = self.changes_taken_in_part(operation, &path)?;
             found.push(TakenPart { operation, path, changes });
         }
         Ok(found)
+    }
+
+    /// Returns whether a file was restored after an operation: what that took out of it is there again,
+    /// or other things are gone.
+    fn was_restored_since(
+        &self,
+        path: &ProjectPath,
+        operation: OperationId,
+    ) -> Result<bool, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT 1 FROM change c JOIN operation o ON o.seq = c.operation_seq
+             WHERE c.path = ?1 AND c.seq > ?2 AND o.kind = ?3 AND o.undone_by IS NULL",
+        )?;
+        let restore = OperationKind::Restore.as_str();
+        Ok(query.exists((path.as_bytes(), operation.0 as i64, restore))?)
     }
 
     fn changes_taken_in_part(

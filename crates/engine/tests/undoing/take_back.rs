@@ -158,6 +158,7 @@ fn hunks_are_taken_back_and_kept_one_by_one() {
             accepted 1, already 0
             w1 "a.txt" pending
             reject: "a.txt" write merged
+            a.txt: 1\ntwo\n3\n4\n5\n6\n7\n8\n9\n
             w1 "a.txt" accepted
             undo: "a.txt" write exact
             w1 "a.txt" pending

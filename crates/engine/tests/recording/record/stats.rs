@@ -236,7 +236,10 @@ fn the_stat_cache_of_an_earlier_program_is_removed() {
     let folder = project.init().store().folder().to_owned();
     let db = rusqlite::Connection::open(folder.join("retake.db")).unwrap();
     db.execute_batch(
-        "DROP INDEX dialog_by_number; ALTER TABLE dialog DROP COLUMN number;
+        "DROP TABLE reviewed_line; DROP TABLE rejection; DROP TABLE taken_part;
+         DROP TABLE rejected_run; DROP TABLE added_again; DROP TABLE rejection_notice;
+         DROP TABLE queued_rejection; DROP TABLE review_comment;
+         DROP INDEX dialog_by_number; ALTER TABLE dialog DROP COLUMN number;
          DROP INDEX call_by_turn; DROP INDEX candidate_by_call; DROP INDEX event_turn_ends;
          ALTER TABLE call DROP COLUMN model; ALTER TABLE call DROP COLUMN arguments;
          ALTER TABLE call DROP COLUMN exit_code;
