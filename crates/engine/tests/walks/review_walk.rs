@@ -2,7 +2,7 @@
 //!
 //! Three dialogs and the person edit files line by line; every line names its author, and nobody but
 //! the person edits the person's lines. In between, files are moved, deleted and made, git commits,
-//! and hunks are kept, marked, rejected and queued. Always:
+//! checkpoints are restored, and hunks are kept, marked, rejected and queued. Always:
 //!
 //! - the person's lines stand in no hunk of a scope of agents, and no rejection loses one;
 //! - rejecting every hunk of a scope is planned as a rollback of the scope is, and what a rollback
@@ -90,7 +90,7 @@ impl Walk {
     }
 
     fn step(&mut self) {
-        match self.rng.u8(0..28) {
+        match self.rng.u8(0..30) {
             0..7 => self.agent_edits(),
             7..11 => self.user_edits(),
             11 | 12 => self.agent_runs_shell(),
@@ -108,6 +108,7 @@ impl Walk {
             24 => self.reject_with_those_too(),
             25 => self.queue_some(),
             26 => self.rollback(),
+            27 | 28 => self.restore(),
             _ => self.undo(),
         }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use retake_engine::model::{Event, EventKind, HunkKind, QueueState};
 use retake_engine::{
-    AppliedPlan, CascadePolicy, HunkChoice, HunkLines, HunkRequest, OperationError, Plan,
-    ReviewFile, ReviewHunk, ReviewScope, TakeBackOptions,
+    AppliedPlan, CascadePolicy, GoToOptions, HunkChoice, HunkLines, HunkRequest, OperationError,
+    Plan, ReviewFile, ReviewHunk, ReviewScope, TakeBackOptions,
 };
 use retake_testkit::disk;
 
@@ -121,6 +121,16 @@ impl Walk {
         let options = TakeBackOptions::default();
         let plan = self.opened.plan_rollback(&selection, options, self.project.tick());
         self.carry_out(plan, PersonsLines::Stay);
+    }
+
+    /// To one of the newest checkpoints.
+    pub(super) fn restore(&mut self) {
+        let checkpoints = self.opened.checkpoints(None, 10).unwrap();
+        let Some(checkpoint) = self.rng.choice(&checkpoints) else { return };
+        self.note(format!("restores {}", checkpoint.message));
+        let options = GoToOptions { across_git: true, ..GoToOptions::default() };
+        let plan = self.opened.plan_restore(checkpoint, &options, self.project.tick());
+        self.carry_out(plan, PersonsLines::MayGo);
     }
 
     pub(super) fn undo(&mut self) {
