@@ -223,10 +223,22 @@ fn print_review(test: &TestProject, project: &Project, words: &StepWords<'_>, se
         Ok(review) => review,
         Err(error) => return print_error(&error, seen),
     };
-    let files = files_of(&review);
-    if files.is_empty() {
-        seen.push_str("no hunks\n");
+    if review.entries().is_empty() {
+        seen.push_str("no files\n");
     }
+    for entry in review.entries() {
+        let files = review.files(entry).unwrap();
+        if files.is_empty() {
+            let _ = writeln!(seen, "{}\n  no hunks", entry.path);
+        }
+        print_files(project, &files, seen);
+    }
+    if !review.shared.is_empty() {
+        let _ = writeln!(seen, "shared: {}", review.shared.len());
+    }
+}
+
+fn print_files(project: &Project, files: &[ReviewFile], seen: &mut String) {
     for file in files {
         let from = match file.old_path == file.path {
             true => String::new(),
@@ -236,9 +248,6 @@ fn print_review(test: &TestProject, project: &Project, words: &StepWords<'_>, se
         for (at, hunk) in file.hunks.iter().enumerate() {
             print_hunk(project, at + 1, hunk, seen);
         }
-    }
-    if !review.shared.is_empty() {
-        let _ = writeln!(seen, "shared: {}", review.shared.len());
     }
 }
 

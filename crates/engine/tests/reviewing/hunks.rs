@@ -100,7 +100,7 @@ fn every_scope_shows_its_changes_and_no_others() {
               4 lines @7 -7 +seven by e4
             new.txt
               1 create +new by w5
-            no hunks
+            no files
             "a.txt" modify by agent other/main:e6 certain +1 -1
             a.txt
               1 lines @9 -9 +nine by e6
@@ -155,6 +155,8 @@ fn a_hunk_is_the_net_difference() {
             "temp.txt" delete by agent d/main:s6 window +0 -1
             a.txt
               1 lines @2 -2 +TWO by e1 e2
+            temp.txt
+              no hunks
         "#]],
     );
 }
@@ -349,7 +351,7 @@ fn what_may_be_anothers_is_left_out_of_a_dialogs_scope() {
         ",
         &expect![[r#"
             "a.txt" modify by agent d/main:s1|other/main:s2 shared +1 -0
-            no hunks
+            no files
             shared: 1
             a.txt
               1 lines @4 +4 by agent
@@ -382,7 +384,7 @@ fn what_git_took_back_is_no_hunk() {
         &expect![[r#"
             "a.txt" modify by agent d/main:e1 certain +1 -1
             "a.txt" modify by git +1 -1
-            no hunks
+            no files
             "a.txt" modify by git +1 -1
             a.txt
               1 lines @2 -2 +two by e1

@@ -87,7 +87,7 @@ fn marks_survive_commit_rebase_undo_and_redo() {
               1 lines @2 -2 +two by e1, reviewed
               2 lines @8 -8 +eight by e2
             undo: "a.txt" write exact
-            no hunks
+            no files
             redo: "a.txt" write exact
             a.txt
               1 lines @2 -2 +two by e1, reviewed
