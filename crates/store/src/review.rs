@@ -258,18 +258,15 @@ impl Batch<'_> {
     /// Forgets the rejected runs of a file, or of all files, and what brought them again; returns how
     /// many there were.
     pub fn forget_rejected_runs(&self, path: Option<&ProjectPath>) -> Result<u64, StoreError> {
-        let forgotten = match path {
-            Some(path) => {
-                let sql = "DELETE FROM added_again
-                    WHERE change IN (SELECT seq FROM change WHERE path = ?1)";
-                self.execute("forget repeats", sql, [path.as_bytes()])?;
-                let sql = "DELETE FROM rejected_run WHERE path = ?1";
-                self.execute("forget runs", sql, [path.as_bytes()])?
-            }
-            None => {
-                self.execute("forget repeats", "DELETE FROM added_again", [])?;
-                self.execute("forget runs", "DELETE FROM rejected_run", [])?
-            }
+        let forgotten = if let Some(path) = path {
+            let sql = "DELETE FROM added_again
+                WHERE change IN (SELECT seq FROM change WHERE path = ?1)";
+            self.execute("forget repeats", sql, [path.as_bytes()])?;
+            let sql = "DELETE FROM rejected_run WHERE path = ?1";
+            self.execute("forget runs", sql, [path.as_bytes()])?
+        } else {
+            self.execute("forget repeats", "DELETE FROM added_again", [])?;
+            self.execute("forget runs", "DELETE FROM rejected_run", [])?
         };
         Ok(forgotten as u64)
     }

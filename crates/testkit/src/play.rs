@@ -292,8 +292,8 @@ fn call_id(call: &str) -> Option<CallId> {
 
 pub(crate) fn print_recorded(recorded: &RecordOutcome, seen: &mut String) {
     print_changes(&recorded.changes, seen);
-    if recorded.feedback.is_some() {
-        print_feedback(recorded.feedback.clone(), seen);
+    if let Some(told) = &recorded.feedback {
+        print_feedback(Some(told), seen);
     }
     for notice in &recorded.notices {
         let _ = writeln!(seen, "! {}", notice.code.as_str());

@@ -41,8 +41,8 @@ pub(crate) fn run_step(test: &TestProject, verb: &str, rest: &str, seen: &mut St
             print_result(sent.map(|sent| format!("sent {}", sent.len())), seen);
         }
         "answer" => {
-            let (id, text) = split_colon(rest);
-            let answered = project.answer_comment(id.parse().unwrap(), text, test.tick());
+            let (id, words) = split_colon(rest);
+            let answered = project.answer_comment(id.parse().unwrap(), words, test.tick());
             print_result(answered.map(|comment| describe_comment(&comment)), seen);
         }
         "resolve" => {
@@ -50,12 +50,12 @@ pub(crate) fn run_step(test: &TestProject, verb: &str, rest: &str, seen: &mut St
             print_result(resolved.map(|comment| describe_comment(&comment)), seen);
         }
         "feedback" => {
-            let (_, text) = project.unheard_feedback(&rest.into()).unwrap();
-            print_feedback(Some(text).filter(|text| !text.is_empty()), seen);
+            let (_, waits) = project.unheard_feedback(&rest.into()).unwrap();
+            print_feedback(Some(waits.as_str()).filter(|waits| !waits.is_empty()), seen);
         }
         "take-feedback" => {
             let told = project.take_feedback(&rest.into(), FeedbackChannel::TurnEnd, test.tick());
-            print_feedback(told.unwrap(), seen);
+            print_feedback(told.unwrap().as_deref(), seen);
         }
         "forget" => {
             let path: Option<ProjectPath> = Some(rest).filter(|it| !it.is_empty()).map(path_of);
@@ -240,9 +240,10 @@ fn print_review(test: &TestProject, project: &Project, words: &StepWords<'_>, se
 
 fn print_files(project: &Project, files: &[ReviewFile], seen: &mut String) {
     for file in files {
-        let from = match file.old_path == file.path {
-            true => String::new(),
-            false => format!(" from {}", file.old_path),
+        let from = if file.old_path == file.path {
+            String::new()
+        } else {
+            format!(" from {}", file.old_path)
         };
         let _ = writeln!(seen, "{}{from}", file.path);
         for (at, hunk) in file.hunks.iter().enumerate() {
@@ -295,10 +296,10 @@ fn calls_of(project: &Project, changes: &BTreeSet<ChangeId>) -> String {
 
 /// `comment a.txt:2-3: TEXT`, `comment a.txt: TEXT`, `comment - : TEXT`, `comment HUNK…: TEXT`.
 fn comment(test: &TestProject, project: &Project, verb: &str, rest: &str, seen: &mut String) {
-    let (place, text) = rest.split_once(": ").expect("comment PLACE: TEXT");
+    let (place, words) = rest.split_once(": ").expect("comment PLACE: TEXT");
     let kind = if verb == "question" { CommentKind::Question } else { CommentKind::Order };
     let dialog = None;
-    let new = NewComment { place: comment_place(project, place), kind, text: text.into(), dialog };
+    let new = NewComment { place: comment_place(project, place), kind, text: words.into(), dialog };
     print_result(
         project.add_comment(&new, test.tick()).map(|comment| describe_comment(&comment)),
         seen,
@@ -347,8 +348,8 @@ fn print_comments(project: &Project, seen: &mut String) {
 }
 
 /// Prints what the person says to an agent, if it is told something.
-pub(crate) fn print_feedback(text: Option<String>, seen: &mut String) {
-    for line in text.as_deref().unwrap_or("(nothing)").lines() {
+pub(crate) fn print_feedback(text: Option<&str>, seen: &mut String) {
+    for line in text.unwrap_or("(nothing)").lines() {
         let _ = writeln!(seen, "> {line}");
     }
 }

@@ -208,8 +208,8 @@ impl<'s> Draft<'s> {
         let added = edits_between(&old, &new).into_iter().map(|edit| new[edit.new].concat());
         let bytes = added.collect::<Vec<_>>().concat();
         let (oid, size) = (hash_blob(&bytes)?, bytes.len() as u64);
-        let side = PathState::Known(FileState { oid, size, ..*now });
-        Ok(Some(DraftFile { side, content: Some(bytes) }))
+        let later = FileState { oid, size, ..*now };
+        Ok(Some(DraftFile { side: PathState::Known(later), content: Some(bytes) }))
     }
 
     /// The file comes back under the name that it had before, also if it was moved first.

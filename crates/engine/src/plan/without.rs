@@ -116,7 +116,7 @@ fn draft_part(
     changes.sort_unstable();
     let mut draft = Draft::with(histories.store, ConflictHandling::KeepPlaces);
     let files = match try_part(histories, &mut draft, nets, set, true)? {
-        Ok(_) => Ok(drafted_files(histories.store, draft)?),
+        Ok(_) => Ok(drafted_files(histories.store, &draft)?),
         Err((stuck, reason)) => {
             let net = &nets[stuck];
             let path = if net.after.is_absent() { &net.from } else { &net.path };
@@ -135,7 +135,7 @@ fn draft_part(
 }
 
 /// The files that the draft changed, or in which it kept places.
-fn drafted_files(store: &Store, draft: Draft<'_>) -> Result<Vec<DraftedFile>, StoreError> {
+fn drafted_files(store: &Store, draft: &Draft<'_>) -> Result<Vec<DraftedFile>, StoreError> {
     let record = Draft::new(store);
     let mut files = Vec::new();
     let kept: Vec<_> = draft.paths_with_kept_places().cloned().collect();

@@ -126,9 +126,10 @@ impl Project {
             let mark = HunkMark { reviewed: true, at };
             let MarkedPart { hunks, open } = mark_part(self, batch, part, mark)?;
             let files = &part.part.files;
-            let seen = match open.is_empty() {
-                true => files.iter().flat_map(|file| file.changes.iter().copied()).collect(),
-                false => part.chosen_changes(),
+            let seen = if open.is_empty() {
+                files.iter().flat_map(|file| file.changes.iter().copied()).collect()
+            } else {
+                part.chosen_changes()
             };
             let mut accepted = Vec::new();
             for id in seen.difference(&open) {

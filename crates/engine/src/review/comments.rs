@@ -281,8 +281,8 @@ impl Project {
             for (file, chosen) in part.part.files.iter().zip(&part.chosen) {
                 let Some((at, chosen)) = chosen.iter().next() else { continue };
                 let hunk = &file.hunks[*at];
-                let changes = hunk.changes.iter().rev().filter_map(|id| review.change(*id));
-                let maker = changes.filter_map(|change| change.dialog.clone()).next();
+                let mut changes = hunk.changes.iter().rev().filter_map(|id| review.change(*id));
+                let maker = changes.find_map(|change| change.dialog.clone());
                 let anchor = match (&file.now_text, hunk_lines(hunk, chosen.as_ref())) {
                     (Some(text), Some(lines)) => Some(anchor_of(text, &lines, false)),
                     _ if hunk.removed.is_empty() => None,

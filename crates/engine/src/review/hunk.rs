@@ -193,8 +193,8 @@ impl HunkSource<'_> {
             hunks.push(whole(HunkKind::Rename, HunkTexts::default(), moved));
         }
         if before.mode != after.mode && before.kind == after.kind {
-            let mode = |side: &PathState| side.known().map(|state| state.mode);
-            let changed = made(&|change| mode(&change.before) != mode(&change.after));
+            let mode_of = |side: &PathState| side.known().map(|state| state.mode);
+            let changed = made(&|change| mode_of(&change.before) != mode_of(&change.after));
             hunks.push(whole(HunkKind::Mode, HunkTexts::default(), changed));
         }
         if let Some(kind) = self.opaque_kind(before, after) {

@@ -17,7 +17,7 @@ use crate::feedback::rejection::record_queue;
 use crate::plan::take_back::{CascadePolicy, TakeBackOptions};
 use crate::plan::{FollowUp, Plan};
 use crate::project::Project;
-use crate::review::act::{HunkChoice, HunkRequest};
+use crate::review::act::{ChosenPart, HunkChoice, HunkRequest};
 use crate::review::file_target::HunkLines;
 use crate::review::scope::{ReviewScope, ScopeChanges};
 
@@ -60,7 +60,8 @@ impl Project {
     ) -> Result<Vec<QueuedRejection>, OperationError> {
         let _lock = self.lock_and_refresh(at)?;
         let (review, parts) = self.find_hunks(request)?;
-        let changes = serde_json::to_string(&review.scope.changes).map_err(unreadable)?;
+        let changes =
+            serde_json::to_string(&review.scope.changes).map_err(|error| unreadable(&error))?;
         let batch = self.store().batch()?;
         let mut ids = Vec::new();
         for part in &parts {
@@ -89,7 +90,7 @@ impl Project {
                             .as_ref()
                             .map(serde_json::to_string)
                             .transpose()
-                            .map_err(unreadable)?,
+                            .map_err(|error| unreadable(&error))?,
                         digest: (hunk.id.ordinal > 0).then(|| file.digest.clone()),
                     };
                     let id = batch.put_queued_rejection(&QueuedRejection {
@@ -97,7 +98,8 @@ impl Project {
                         at,
                         path: file.path.clone(),
                         hunk: hunk.id,
-                        request: serde_json::to_string(&request).map_err(unreadable)?,
+                        request: serde_json::to_string(&request)
+                            .map_err(|error| unreadable(&error))?,
                         reason: reason.map(str::to_owned),
                         dialogs: dialogs.into_iter().collect(),
                         state: QueueState::Waiting,
@@ -161,7 +163,7 @@ impl Project {
         is_alive: IsProcessAlive<'_>,
     ) -> Result<Vec<DialogId>, OperationError> {
         let (review, parts) = self.find_hunks(request)?;
-        let changes = parts.iter().flat_map(|part| part.chosen_changes());
+        let changes = parts.iter().flat_map(ChosenPart::chosen_changes);
         let changes: BTreeSet<_> = changes.collect();
         let mut dialogs: BTreeSet<DialogId> = BTreeSet::new();
         for change in changes.iter().filter_map(|id| review.change(*id)) {
@@ -349,15 +351,11 @@ impl RejectionGroup {
         let request: Option<QueuedRequest> = serde_json::from_str(&row.request).ok();
         let said_by = row.said_by.as_ref().and_then(|by| serde_json::to_string(by).ok());
         let reason = row.reason.clone();
-        match request {
-            Some(QueuedRequest { changes, approved, cascade, .. }) => {
-                Self { changes, approved, cascade, reason, said_by }
-            }
-            None => {
-                let (changes, cascade) = (String::new(), String::new());
-                Self { changes, approved: false, cascade, reason, said_by }
-            }
-        }
+        let Some(QueuedRequest { changes, approved, cascade, .. }) = request else {
+            let (changes, cascade) = (String::new(), String::new());
+            return Self { changes, approved: false, cascade, reason, said_by };
+        };
+        Self { changes, approved, cascade, reason, said_by }
     }
 
     /// The request of some rows; `None` if their scope cannot be read.
@@ -414,6 +412,6 @@ fn drop_rows(
     rows.retain(|row| !is_it(row));
 }
 
-fn unreadable(error: serde_json::Error) -> OperationError {
+fn unreadable(error: &serde_json::Error) -> OperationError {
     StoreError::Row(format!("a queued rejection: {error}")).into()
 }

@@ -1,7 +1,5 @@
 //! The hunks of a scope, and who is behind them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
-
 use expect_test::expect;
 use retake_engine::{ReviewScope, ScopeChanges};
 use retake_testkit::{TestProject, check, play};

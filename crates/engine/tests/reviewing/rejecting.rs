@@ -1,7 +1,5 @@
 //! Rejecting places of what agents wrote.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
-
 use expect_test::expect;
 use retake_engine::{
     HunkChoice, HunkRequest, OperationError, ReviewScope, ScopeChanges, TakeBackOptions,

@@ -193,7 +193,7 @@ impl HookCall {
                 let dialog = message.events.first().map(|event| event.dialog.clone());
                 let recorded = self.record_events(project, message, record, report);
                 if recorded.is_ok() && at_work {
-                    self.carry_out_rejections(host, project, report);
+                    carry_out_rejections(host, project, report);
                 }
                 if let (Ok(()), HookPhase::TurnEnd, Some(dialog)) = (&recorded, phase, dialog) {
                     self.hand_back(project, &dialog, report);
@@ -277,21 +277,6 @@ impl HookCall {
             model_history::record_new_messages(self, project, &message, &dialog);
         }
         Ok(())
-    }
-
-    /// Carries out the rejections whose turns have ended. What goes wrong is told, and they wait on:
-    /// it must not break the agent.
-    fn carry_out_rejections(&self, host: &impl HookHost, project: &Project, report: ReportFn<'_>) {
-        let waiting = project.has_waiting_rejections();
-        let done = match waiting {
-            Ok(false) => return,
-            Ok(true) => host.carry_out_rejections(project.root()),
-            Err(error) => Err(error.into()),
-        };
-        if let Err(error) = done {
-            let text = format!("rejections still wait: {}", error.message);
-            let _ = report(HookProgress::Warned(text));
-        }
     }
 
     /// Hands the person's feedback to an agent that has ended its turn, if it still waits for the
@@ -385,6 +370,21 @@ fn feedback_of(agent: AgentKind) -> ReplySupport {
 fn feedback_moments_of(agent: AgentKind) -> FeedbackMoments {
     let PersonalFeedback { message, call_end, .. } = retake_agents::personal_feedback_of(agent);
     FeedbackMoments { message, call_end }
+}
+
+/// Carries out the rejections whose turns have ended. What goes wrong is told, and they wait on:
+/// it must not break the agent.
+fn carry_out_rejections(host: &impl HookHost, project: &Project, report: ReportFn<'_>) {
+    let waiting = project.has_waiting_rejections();
+    let done = match waiting {
+        Ok(false) => return,
+        Ok(true) => host.carry_out_rejections(project.root()),
+        Err(error) => Err(error.into()),
+    };
+    if let Err(error) = done {
+        let text = format!("rejections still wait: {}", error.message);
+        let _ = report(HookProgress::Warned(text));
+    }
 }
 
 /// Returns whether rejections may be due that wait for the end of a turn.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use retake_engine::model::foreign_text::{escape_text, quote_name};
-use retake_engine::model::{ChangeId, CommentState, DialogId, HunkKind};
+use retake_engine::model::{ChangeId, CommentState, DialogId, HunkKind, ProjectPath};
 use retake_engine::{Project, Review, ReviewFile, ReviewHunk};
 
 use super::CommentReader;
@@ -99,7 +99,7 @@ impl Report<'_> {
     }
 
     fn write_file(&mut self, file: &ReviewFile) -> Result<(), ApiError> {
-        let _ = write!(self.text, "### {}", self.path_of(file));
+        let _ = write!(self.text, "### {}", describe_path(file));
         let count = |of: fn(&ReviewHunk) -> usize| file.hunks.iter().map(of).sum::<usize>();
         let (added, removed) = (count(|hunk| hunk.added.len()), count(|hunk| hunk.removed.len()));
         let _ = writeln!(self.text, " (+{added} −{removed})\n");
@@ -203,14 +203,6 @@ impl Report<'_> {
         Ok(())
     }
 
-    fn path_of(&self, file: &ReviewFile) -> String {
-        let show = |path: &retake_engine::model::ProjectPath| quote_name(path.as_bytes());
-        if file.old_path == file.path {
-            return show(&file.path);
-        }
-        format!("{} → {}", show(&file.old_path), show(&file.path))
-    }
-
     /// Foreign words on one line, cut if they are long.
     fn quote(&self, text: &str) -> String {
         let text = escape_text(self.options.masking.mask_text(text).as_bytes());
@@ -220,4 +212,13 @@ impl Report<'_> {
         let more = if cut.len() < line.len() { "…" } else { "" };
         format!("“{cut}{more}”")
     }
+}
+
+/// The path of a file, also the one that it would have without the changes.
+fn describe_path(file: &ReviewFile) -> String {
+    let show = |path: &ProjectPath| quote_name(path.as_bytes());
+    if file.old_path == file.path {
+        return show(&file.path);
+    }
+    format!("{} → {}", show(&file.old_path), show(&file.path))
 }
