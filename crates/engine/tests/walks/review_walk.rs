@@ -60,8 +60,8 @@ impl Walk {
         let mut rng = Rng::with_seed(seed);
         let root = project.root();
         for name in &NAMES[..3] {
-            let lines: String = (1..=rng.usize(3..24)).map(|n| format!("base {n}\n")).collect();
-            project.write(name, lines);
+            let lines: Vec<_> = (1..=rng.usize(3..24)).map(|n| format!("base {n}\n")).collect();
+            project.write(name, lines.concat());
         }
         git::run(&root, &["init", "-q", "."]);
         git::run(&root, &["add", "-A"]);
@@ -199,7 +199,7 @@ impl Walk {
 
     fn name(&mut self) -> String {
         let there: Vec<String> =
-            self.disk().into_keys().filter(|name| name.ends_with(".txt")).collect();
+            self.disk().into_keys().filter(|name| name.contains(".txt")).collect();
         match self.rng.u8(0..2) {
             0 if !there.is_empty() => self.rng.choice(&there).unwrap().clone(),
             _ => (*self.rng.choice(NAMES).unwrap()).to_owned(),

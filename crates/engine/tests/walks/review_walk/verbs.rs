@@ -62,9 +62,9 @@ impl Walk {
         let hunks = self.some_hunks(&scope);
         self.note(format!("of {:?} first some", scope.changes));
         let mut done = Vec::new();
-        done.extend(self.reject(&HunkRequest { scope, hunks, all: false }, CascadePolicy::Leave));
+        done.push(self.reject(&HunkRequest { scope, hunks, all: false }, CascadePolicy::Leave));
         self.note("then the rest".to_owned());
-        done.extend(self.reject(&all, CascadePolicy::Leave));
+        done.push(self.reject(&all, CascadePolicy::Leave));
         for file in at_once.writes() {
             let entry = self.opened.store().manifest_entry(&file.path).unwrap();
             let now = entry.map_or(retake_engine::model::PathState::Absent, |it| it.state.into());
@@ -146,7 +146,7 @@ impl Walk {
         let Ok((plan, _)) = self.opened.plan_undo(options, self.project.tick()) else { return };
         self.note("undo and redo".to_owned());
         let undone = self.carry_out(Ok(plan), PersonsLines::MayGo);
-        if undone.is_some_and(|undone| undone.operation.is_some()) {
+        if undone.operation.is_some() {
             let (plan, _) = self.opened.plan_redo(options, self.project.tick()).unwrap();
             self.carry_out(Ok(plan), PersonsLines::MayGo);
         }
@@ -179,7 +179,7 @@ impl Walk {
         HunkChoice { id: hunk.id, path, lines, digest: Some(file.digest.clone()) }
     }
 
-    fn reject(&mut self, request: &HunkRequest, cascade: CascadePolicy) -> Option<AppliedPlan> {
+    fn reject(&mut self, request: &HunkRequest, cascade: CascadePolicy) -> AppliedPlan {
         self.note(format!("rejects {:?} {:?} {cascade:?}", request.scope.changes, request.hunks));
         let options = TakeBackOptions { cascade, ..TakeBackOptions::default() };
         let plan = self.opened.plan_reject_places(request, options, self.project.tick());
@@ -193,7 +193,7 @@ impl Walk {
         &mut self,
         plan: Result<Plan, OperationError>,
         lines: PersonsLines,
-    ) -> Option<AppliedPlan> {
+    ) -> AppliedPlan {
         let plan = plan.unwrap();
         let before = self.disk();
         let applied = self.opened.apply(&plan, self.project.tick()).unwrap();
@@ -211,7 +211,7 @@ impl Walk {
             let lost: Vec<_> = had.difference(&has).collect();
             assert!(lost.is_empty(), "{lost:?} are gone: {:#?}", applied.plan);
         }
-        Some(applied)
+        applied
     }
 }
 
