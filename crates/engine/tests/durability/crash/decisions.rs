@@ -26,29 +26,48 @@ fn decided(test: &TestProject) -> String {
     format!("{:#?}\n{hunks:#?}\n{points:#?}\n{session:#?}", test.changes())
 }
 
-fn sweep(role: &str, act: &str) {
-    if child::role().is_some() {
-        if !play(&child::project(), act).contains("error: ") {
-            child::acknowledge("done");
+/// Something that is decided wholly or not at all.
+pub(super) struct DecisionSweep<'s> {
+    /// The name of the child.
+    pub(super) role: &'s str,
+    /// What happened before.
+    pub(super) story: &'s [&'s str],
+    /// The steps that are swept.
+    pub(super) act: &'s str,
+    /// Everything that is decided.
+    pub(super) decided: fn(&TestProject) -> String,
+}
+
+impl DecisionSweep<'_> {
+    pub(super) fn run(&self) {
+        let Self { role, story, act, decided } = self;
+        if child::role().is_some() {
+            if !play(&child::project(), act).contains("error: ") {
+                child::acknowledge("done");
+            }
+            return;
         }
-        return;
+        let project = TestProject::in_memory();
+        story.iter().for_each(|part| drop(play(&project, part)));
+        let before = decided(&project);
+        let sweep = FaultSweep::new(role, &project);
+        let after = decided(&project);
+        assert_ne!(before, after);
+        for faults in ALL_FAULTS {
+            sweep.run_each(faults, |done| {
+                let now = decided(&project);
+                let is_done = now == after;
+                assert!(is_done || now == before, "{done}: {now}");
+                assert!(is_done || done.acks.is_empty(), "acknowledged, but not there: {done}");
+                assert_clean(&project.open());
+                assert_eq!(project.refresh().changes, [], "{done}");
+            });
+        }
     }
-    let project = TestProject::in_memory();
-    play(&project, STORY);
-    let before = decided(&project);
-    let sweep = FaultSweep::new(role, &project);
-    let after = decided(&project);
-    assert_ne!(before, after);
-    for faults in ALL_FAULTS {
-        sweep.run_each(faults, |done| {
-            let now = decided(&project);
-            let is_done = now == after;
-            assert!(is_done || now == before, "{done}: {now}");
-            assert!(is_done || done.acks.is_empty(), "acknowledged, but not there: {done}");
-            assert_clean(&project.open());
-            assert_eq!(project.refresh().changes, [], "{done}");
-        });
-    }
+}
+
+fn sweep(role: &str, act: &str) {
+    DecisionSweep { role, story: &[STORY], act, decided }.run();
 }
 
 #[test]

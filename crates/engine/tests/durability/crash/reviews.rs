@@ -3,10 +3,11 @@
 
 use retake_engine::RecoveryChoice;
 use retake_engine::model::{OperationKind, QueueState};
-use retake_testkit::sweep::{ALL_FAULTS, FaultSweep, KILL_FAULTS, SweepRun};
+use retake_testkit::sweep::{FaultSweep, KILL_FAULTS, SweepRun};
 use retake_testkit::{TestProject, child, play};
 
 use super::assert_clean;
+use super::decisions::DecisionSweep;
 
 const STORY: &str = r"
     file a.txt: 1\n2\n3\n4\n5\n6\n7\n8\n9\n
@@ -27,28 +28,7 @@ fn decided(test: &TestProject) -> String {
 }
 
 fn sweep(earlier: &str, role: &str, act: &str) {
-    if child::role().is_some() {
-        if !play(&child::project(), act).contains("error: ") {
-            child::acknowledge("done");
-        }
-        return;
-    }
-    let project = TestProject::in_memory();
-    play(&project, STORY);
-    play(&project, earlier);
-    let before = decided(&project);
-    let sweep = FaultSweep::new(role, &project);
-    let after = decided(&project);
-    assert_ne!(before, after);
-    for faults in ALL_FAULTS {
-        sweep.run_each(faults, |done| {
-            let now = decided(&project);
-            let is_done = now == after;
-            assert!(is_done || now == before, "{done}: {now}");
-            assert!(is_done || done.acks.is_empty(), "acknowledged, but not there: {done}");
-            assert_clean(&project.open());
-        });
-    }
+    DecisionSweep { role, story: &[STORY, earlier], act, decided }.run();
 }
 
 #[test]
