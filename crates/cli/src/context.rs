@@ -11,7 +11,7 @@ use retake_engine::settings::{Settings, SettingsError};
 use retake_engine::{ChangeFilter, Project, RecordOutcome, RefreshOutcome, Retake};
 use retake_server::{CallError, ConnectError, DaemonClient};
 use retake_service::request::{
-    ProgressFn, ProjectCommand, RecordEvents, RefreshProject, Submission,
+    CarryOutRejections, ProgressFn, ProjectCommand, RecordEvents, RefreshProject, Submission,
 };
 use retake_service::setup::usual_home;
 
@@ -227,6 +227,17 @@ impl CommandContext {
         }
         self.permit(project, &command)?;
         Ok(command.run(project, self.now(), progress)?)
+    }
+
+    /// Carries out the rejections that an event made due, as a daemon does by itself. A failure is a
+    /// warning: the event counts, and they wait on.
+    pub(crate) fn carry_out_due_rejections(&self, project: &Project) {
+        let done = project.has_waiting_rejections().map_err(Into::into).and_then(|waits| {
+            if waits { self.run_request(project, CarryOutRejections {}).map(drop) } else { Ok(()) }
+        });
+        if let Err(error) = done {
+            warn(&format!("rejections still wait: {error:#}"));
+        }
     }
 
     /// Records an event in the other projects that it concerns. Failures are warnings; the event

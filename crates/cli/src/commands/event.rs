@@ -130,7 +130,9 @@ impl<'a> EventRecorder<'a> {
             let context = self.context;
             let project = self.open_project(&start).map_err(EventLineError::Project)?;
             let permitted = context.permit(project, &record);
-            permitted.and_then(|()| record.run(project, at, &mut |_, _| {}))
+            let recorded = permitted.and_then(|()| record.run(project, at, &mut |_, _| {}));
+            context.carry_out_due_rejections(project);
+            recorded
         };
         let recorded = recorded.and_then(|mut recorded| recorded.pop().transpose());
         let recorded = recorded.map_err(EventLineError::Line)?.unwrap_or_default();

@@ -123,7 +123,8 @@ impl Feedback<'_> {
 
     fn take(&self) -> Result<Option<String>> {
         let (dialog, channel) = (self.dialog.clone(), FeedbackChannel::Clipboard);
-        self.context.run_request(self.project, TakeFeedback { dialog, channel })
+        let taken = self.context.run_request(self.project, TakeFeedback { dialog, channel })?;
+        Ok(taken.map(|(_, text)| text))
     }
 
     /// Puts it on the clipboard, and counts it as told once it is there.

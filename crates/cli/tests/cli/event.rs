@@ -127,3 +127,18 @@ fn what_nobody_reads_is_recorded_all_the_same() {
     let dialogs = world.run(&["dialogs", "--json"]).json();
     assert_eq!(dialogs["dialogs"][0]["turns"], 20);
 }
+
+#[test]
+fn the_end_of_a_turn_carries_out_the_rejections_that_waited_for_it() {
+    let world = World::with(&[("a.txt", "one\n")]);
+    world.say("d1", "go");
+    world.shell("k1", "echo two > a.txt");
+    let change = world.change_of("a.txt");
+    let queued = world.run(&["reject", &change, "--wait", "--json"]).json();
+    assert_eq!(queued["entries"][0]["state"], "waiting", "{queued}");
+    assert_eq!(world.read("a.txt"), "two\n");
+    world.feed(json!({ "event": "turn_end", "dialog": "d1" }).to_string());
+    assert_eq!(world.read("a.txt"), "one\n");
+    let queue = world.run(&["review", "--queue", "--json"]).json();
+    assert_eq!(queue["entries"][0]["state"], "done", "{queue}");
+}

@@ -82,8 +82,8 @@ impl ChosenPart {
 }
 
 impl HunkRequest {
-    /// The scope, in the files of the named hunks if all of them are known.
-    fn narrowed_scope(&self) -> ReviewScope {
+    /// Returns the scope, in the files of the named hunks if all of them are known.
+    pub fn narrowed_scope(&self) -> ReviewScope {
         let paths: Option<Vec<_>> = self.hunks.iter().map(|hunk| hunk.path.clone()).collect();
         match paths {
             Some(mut paths) if !self.all && !paths.is_empty() => {
@@ -149,7 +149,7 @@ impl Project {
         let seen = seq.min(self.store().last_seq()?).max(self.review_seen()?);
         let batch = self.store().batch()?;
         batch.set_review_seen(seen)?;
-        let body = json!({ "seq": seen });
+        let body = json!({ "seen": seen });
         record_entry(&batch, batch.next_stamp(at), JournalKind::ReviewSeen, None, body)?;
         batch.commit()?;
         Ok(seen)

@@ -155,6 +155,15 @@ impl Project {
         self.store().has_waiting_rejections()
     }
 
+    /// Returns whether a rejection waits although no agent concerned is at work.
+    pub fn has_due_rejections(
+        &self,
+        at: Millis,
+        is_alive: IsProcessAlive<'_>,
+    ) -> Result<bool, StoreError> {
+        Ok(!self.due_rejections(at, is_alive)?.is_empty())
+    }
+
     /// Returns the dialogs behind these hunks whose agents are at work now.
     pub fn working_dialogs(
         &self,

@@ -200,12 +200,14 @@ fn describe_watch_state(state: Option<&WatchState>) -> String {
     }
 }
 
-/// Opens the projects with recent dialogs, and records what changed while no daemon ran.
+/// Opens the projects with recent dialogs or rejections that wait, and records what changed while no
+/// daemon ran.
 fn resume_recent_projects(pool: &ProjectPool) {
     let recent = pool.now() - RESUME_WINDOW_MS;
     for project in pool.known_projects().unwrap_or_default() {
         let resume = || {
-            if pool.retake().open(&project.root)?.has_dialog_active_since(recent)? {
+            let opened = pool.retake().open(&project.root)?;
+            if opened.has_dialog_active_since(recent)? || opened.has_waiting_rejections()? {
                 pool.open(&project.root)?.run_job(|_| ())?;
             }
             Ok::<_, ApiError>(())
@@ -244,5 +246,30 @@ fn spawn_connection(state: &Arc<DaemonState>, stream: UnixStream) {
     };
     if let Err(error) = thread::Builder::new().spawn(serve) {
         tracing::warn!("there is no thread for an asker: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_engine::{HunkRequest, TakeBackOptions};
+    use retake_testkit::{TestProject, play};
+
+    use super::*;
+
+    #[test]
+    fn a_project_in_which_a_rejection_waits_is_taken_up_again_however_old_it_is() {
+        let test = TestProject::new();
+        play(&test, "file a.txt: one\\n\n init\n say d: go\n edit d e1 a.txt: one => two\n");
+        let all = HunkRequest { all: true, ..HunkRequest::default() };
+        let opened = test.open();
+        let options = TakeBackOptions::default();
+        assert_eq!(opened.queue_rejection(&all, options, None, test.tick()).unwrap().len(), 1);
+        let pool = ProjectPool::new(test.retake(), || 1_700_000_000_000 + 3 * RESUME_WINDOW_MS);
+        resume_recent_projects(&pool);
+        let handles = pool.handles();
+        assert_eq!(handles.len(), 1);
+        // The worker has carried it out before it does the next job.
+        handles[0].run_job(|_| ()).unwrap();
+        assert_eq!(test.read("a.txt"), b"one\n");
     }
 }

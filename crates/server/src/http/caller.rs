@@ -15,6 +15,7 @@ use std::sync::Arc;
 use retake_engine::model::{
     Caller, CallerChannel, CallerEvidence, CallerScope, DialogId, ErrorCode,
 };
+use retake_service::review::CommentReader;
 
 use super::error::ErrorResponse;
 use super::grants::{AgentGrant, TokenGrant};
@@ -104,6 +105,14 @@ impl HttpCaller {
             }
             None => Caller::program(channel, evidence),
         }
+    }
+
+    /// The reader of comments that the caller is.
+    pub(super) fn comment_reader(&self) -> CommentReader {
+        if self.is_person() {
+            return CommentReader::Person;
+        }
+        CommentReader::Agent(self.as_caller().dialog().cloned())
     }
 
     /// Returns true if the caller is the person.

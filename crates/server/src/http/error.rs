@@ -4,6 +4,7 @@ use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retake_engine::model::ErrorCode;
+use retake_service::documents::ReviewFilesDocument;
 use retake_service::{ApiError, ApiErrorCode};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,6 +29,10 @@ pub(super) struct ErrorResponse {
     /// With `needs_yes` and `plan_changed`: the plan that was not carried out.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<Box<OperationResponse>>,
+    /// With `stale_hunk` and `needs_digest`: the hunks of the files concerned as they are now. A file
+    /// that was named and is not among them has none, unless there are `more`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    review: Option<Box<ReviewFilesDocument>>,
     #[serde(skip)]
     #[schema(ignore)]
     status: StatusCode,
@@ -47,6 +52,17 @@ impl ErrorResponse {
     pub(super) fn with_outcome(mut self, outcome: OperationResponse) -> Self {
         self.outcome = Some(Box::new(outcome));
         self
+    }
+
+    /// The hunks as they are now, beside the reason.
+    pub(super) fn with_review(mut self, review: ReviewFilesDocument) -> Self {
+        self.review = Some(Box::new(review));
+        self
+    }
+
+    /// Returns true if hunks were named that are others now.
+    pub(super) fn is_stale(&self) -> bool {
+        self.code == ErrorCode::StaleHunk || self.code == ErrorCode::NeedsDigest
     }
 
     /// The failure of a body that is being sent: the connection is cut.
@@ -112,7 +128,7 @@ impl From<ApiError> for ErrorResponse {
     fn from(failure: ApiError) -> Self {
         let ApiError { code, message, hint } = failure;
         let status = code.known().map_or(StatusCode::INTERNAL_SERVER_ERROR, status_of);
-        Self { code, message, hint, outcome: None, status }
+        Self { code, message, hint, outcome: None, review: None, status }
     }
 }
 
@@ -151,6 +167,7 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::UnknownTurn
         | ErrorCode::UnknownChange
         | ErrorCode::UnknownCheckpoint
+        | ErrorCode::UnknownComment
         | ErrorCode::UnknownDialog
         | ErrorCode::UnknownEdit
         | ErrorCode::UnknownFile
@@ -174,6 +191,7 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::AmbiguousDialog
         | ErrorCode::Approved
         | ErrorCode::Cancelled
+        | ErrorCode::CommentState
         | ErrorCode::Decided
         | ErrorCode::Diverges
         | ErrorCode::Gone
@@ -181,9 +199,11 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::Moved
         | ErrorCode::NoMessage
         | ErrorCode::NeedsDialog
+        | ErrorCode::NeedsDigest
         | ErrorCode::NeedsYes
         | ErrorCode::NotCaptured
         | ErrorCode::NotEmpty
+        | ErrorCode::NotQueued
         | ErrorCode::NotRunning
         | ErrorCode::NothingHidden
         | ErrorCode::NothingInterrupted
@@ -195,6 +215,7 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::Replaced
         | ErrorCode::Settings
         | ErrorCode::StaleCursor
+        | ErrorCode::StaleHunk
         | ErrorCode::Summary
         | ErrorCode::SummarySettings
         | ErrorCode::TooManyTokens
@@ -208,6 +229,7 @@ fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::OutsideProject
         | ErrorCode::GitDirectory
         | ErrorCode::TooBroad
+        | ErrorCode::UnknownLines
         | ErrorCode::UnreadableHistory => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorCode::Busy | ErrorCode::NoSpace | ErrorCode::TooManyStreams => {
             StatusCode::SERVICE_UNAVAILABLE

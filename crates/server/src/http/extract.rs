@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Uri, header};
 use retake_engine::model::ErrorCode;
 use retake_service::ApiError;
 use serde::de::DeserializeOwned;
@@ -158,11 +158,56 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
         let query = Query::from_request_parts(parts, state).await;
-        query.map(|Query(query)| Self(query)).map_err(|error| {
-            let hint = "docs/openapi.json says what is understood here";
-            ErrorResponse::new(ErrorCode::BadQuery, error.body_text(), hint)
-        })
+        query.map(|Query(query)| Self(query)).map_err(|error| unreadable_query(error.body_text()))
     }
+}
+
+/// The same, where `path` may be given several times.
+#[derive(Debug)]
+pub(super) struct QueryWithPaths<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryWithPaths<T> {
+    type Rejection = ErrorResponse;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ErrorResponse> {
+        let query = parts.uri.query().unwrap_or_default();
+        let (paths, mut rest): (Vec<_>, Vec<_>) =
+            query.split('&').partition(|part| part.starts_with(PATH_PARAMETER));
+        let paths: Vec<_> = paths.iter().map(|part| &part[PATH_PARAMETER.len()..]).collect();
+        // No path has a NUL.
+        let joined = format!("{PATH_PARAMETER}{}", paths.join("%00"));
+        if !paths.is_empty() {
+            rest.push(&joined);
+        }
+        let uri = Uri::builder().path_and_query(format!("/?{}", rest.join("&"))).build();
+        let query = uri.map_err(|error| unreadable_query(error.to_string()))?;
+        let query = Query::try_from_uri(&query);
+        query.map(|Query(query)| Self(query)).map_err(|error| unreadable_query(error.body_text()))
+    }
+}
+
+/// The beginning of a path in a query.
+const PATH_PARAMETER: &str = "path=";
+
+/// Paths of a query, as [`QueryWithPaths`] joins them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PathList(pub(super) Vec<String>);
+
+impl<'de> Deserialize<'de> for PathList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let joined = String::deserialize(deserializer)?;
+        let paths: Vec<_> = joined.split('\0').map(ToOwned::to_owned).collect();
+        if paths.len() > MAX_LIST_VALUES {
+            let message = format!("{} paths, at most {MAX_LIST_VALUES} are possible", paths.len());
+            return Err(serde::de::Error::custom(message));
+        }
+        Ok(Self(paths))
+    }
+}
+
+fn unreadable_query(message: String) -> ErrorResponse {
+    let hint = "docs/openapi.json says what is understood here";
+    ErrorResponse::new(ErrorCode::BadQuery, message, hint)
 }
 
 /// Several words of a set in one parameter, separated by commas.

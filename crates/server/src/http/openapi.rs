@@ -116,10 +116,11 @@ pub(super) fn document_operation(path: &str, operation: &mut Documented, enforce
     extensions.insert("x-reach".into(), enforced.reach.as_str().into());
 }
 
-/// Every list of a query is one value with commas; utoipa leaves that out where the schema is given by
-/// a function.
+/// Every list of a query is one value with commas, unless it says otherwise; utoipa leaves that out
+/// where the schema is given by a function.
 fn document_list(parameter: &mut Parameter) {
-    if matches!(parameter.schema, Some(RefOr::T(Schema::Array(_)))) {
+    let is_repeated = parameter.explode == Some(true);
+    if !is_repeated && matches!(parameter.schema, Some(RefOr::T(Schema::Array(_)))) {
         parameter.style = Some(ParameterStyle::Form);
         parameter.explode = Some(false);
     }

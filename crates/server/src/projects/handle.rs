@@ -68,6 +68,8 @@ pub(super) struct ProjectShared {
     /// The watcher of the project, while it lives.
     pub(super) watch: Mutex<Weak<FileWatcher>>,
     pub(super) report: WorkerReport,
+    /// A rejection waits for the end of a turn, as the worker saw last.
+    pub(super) has_waiting_rejections: AtomicBool,
 }
 
 impl ProjectShared {
@@ -113,6 +115,7 @@ impl ProjectHandle {
             runs: RunList::default(),
             watch: Mutex::default(),
             report: WorkerReport::default(),
+            has_waiting_rejections: AtomicBool::new(false),
         });
         let (jobs, queue) = job_queue();
         let worker = ProjectWorker::new(Arc::clone(&shared), env.clone(), jobs.clone());
@@ -248,6 +251,11 @@ impl ProjectHandle {
     /// What its worker reports of itself.
     pub(super) fn report(&self) -> &WorkerReport {
         &self.shared.report
+    }
+
+    /// Returns whether a rejection waits, which the worker carries out when it is due.
+    pub(super) fn has_waiting_rejections(&self) -> bool {
+        self.shared.has_waiting_rejections.load(Ordering::Relaxed)
     }
 
     /// Returns the number of jobs that wait for the worker.

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::worker::{ProjectJob, RecordJob};
 
@@ -22,6 +23,17 @@ pub(super) struct JobSender(Arc<JobQueue>);
 /// The worker's side; dropped, it drops the jobs that wait.
 #[derive(Debug)]
 pub(super) struct JobReceiver(Arc<JobQueue>);
+
+/// What a worker gets of its queue.
+#[derive(Debug)]
+pub(super) enum NextJob {
+    /// A job.
+    Job(ProjectJob),
+    /// No job came in time.
+    TimedOut,
+    /// The queue is closed and empty.
+    Closed,
+}
 
 /// The queue no longer takes jobs.
 #[derive(Debug)]
@@ -55,6 +67,16 @@ impl JobQueue {
 
     fn wait<'a>(&self, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_until<'a>(
+        &self,
+        state: MutexGuard<'a, QueueState>,
+        deadline: Option<Instant>,
+    ) -> MutexGuard<'a, QueueState> {
+        let Some(deadline) = deadline else { return self.wait(state) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
@@ -114,19 +136,23 @@ impl JobReceiver {
         job
     }
 
-    /// Takes the next job, and waits for one; `None` if the queue is closed and empty.
-    pub(super) fn take(&self) -> Option<ProjectJob> {
+    /// Takes the next job, and waits for one, for at most this time.
+    pub(super) fn take(&self, timeout: Option<Duration>) -> NextJob {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut state = self.0.lock();
         loop {
             if let Some(job) = state.take() {
                 drop(state);
                 self.0.changed.notify_all();
-                return Some(job);
+                return NextJob::Job(job);
             }
             if state.is_closed {
-                return None;
+                return NextJob::Closed;
             }
-            state = self.0.wait(state);
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return NextJob::TimedOut;
+            }
+            state = self.0.wait_until(state, deadline);
         }
     }
 
@@ -176,6 +202,13 @@ mod tests {
         ProjectJob::Record(RecordJob::new(submissions, || true, |_| {}))
     }
 
+    fn take(queue: &JobReceiver) -> Option<ProjectJob> {
+        match queue.take(None) {
+            NextJob::Job(job) => Some(job),
+            NextJob::TimedOut | NextJob::Closed => None,
+        }
+    }
+
     fn name(job: &ProjectJob) -> &'static str {
         match job {
             ProjectJob::Record(recording) if recording.is_bulk() => "bulk",
@@ -193,7 +226,7 @@ mod tests {
             jobs.send(ProjectJob::call(|_| {})).unwrap();
         }
         jobs.close();
-        let order: Vec<_> = std::iter::from_fn(|| queue.take()).map(|job| name(&job)).collect();
+        let order: Vec<_> = std::iter::from_fn(|| take(&queue)).map(|job| name(&job)).collect();
         let of_bulk: Vec<_> = (0..order.len()).filter(|at| order[*at] == "bulk").collect();
         assert_eq!(of_bulk, [MAX_JOBS_BEFORE_BULK, 2 * MAX_JOBS_BEFORE_BULK + 1]);
         assert!(jobs.send(record(1)).is_err(), "it is closed");
@@ -208,8 +241,8 @@ mod tests {
         assert_eq!(queue.take_small_record().unwrap().waiting(), 2);
         assert_eq!(queue.take_small_record().unwrap().waiting(), 1);
         assert!(queue.take_small_record().is_none(), "a call is next");
-        assert_eq!(name(&queue.take().unwrap()), "call");
-        assert_eq!((jobs.waiting(), name(&queue.take().unwrap())), (2, "record"));
+        assert_eq!(name(&take(&queue).unwrap()), "call");
+        assert_eq!((jobs.waiting(), name(&take(&queue).unwrap())), (2, "record"));
     }
 
     #[test]
@@ -223,7 +256,7 @@ mod tests {
         let sender = jobs.clone();
         let blocked =
             std::thread::spawn(move || sender.send(ProjectJob::call(move |_| drop(done))).is_ok());
-        assert!(queue.take().is_some());
+        assert!(take(&queue).is_some());
         assert!(blocked.join().unwrap());
         drop(queue);
         assert!(wait.recv().is_err(), "the job is dropped with the queue");

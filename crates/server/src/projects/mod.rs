@@ -172,17 +172,18 @@ impl ProjectPool {
         Ok(handle)
     }
 
-    /// Evicts the least recently used project that is not in use; one that is followed only if all
-    /// are. Its streams go on with what is recorded.
+    /// Evicts the least recently used project that is not in use; one that is followed, or in which
+    /// rejections wait, only if all are. Its streams go on with what is recorded.
     fn evict_oldest(&self, handles: &mut Vec<Arc<ProjectHandle>>) {
         if handles.len() < MAX_OPEN_PROJECTS {
             return;
         }
         let is_free = |handle: &Arc<ProjectHandle>| Arc::strong_count(handle) == 1;
-        let unfollowed = handles
-            .iter()
-            .position(|handle| is_free(handle) && !self.streams.is_followed(handle.id()));
-        if let Some(at) = unfollowed.or_else(|| handles.iter().position(is_free)) {
+        let is_needed = |handle: &Arc<ProjectHandle>| {
+            self.streams.is_followed(handle.id()) || handle.has_waiting_rejections()
+        };
+        let unneeded = handles.iter().position(|handle| is_free(handle) && !is_needed(handle));
+        if let Some(at) = unneeded.or_else(|| handles.iter().position(is_free)) {
             handles.remove(at);
         }
     }

@@ -3,26 +3,36 @@
 //! Invariants: before each job the project is located, and reopened if its root, its record
 //! or its settings are not those that it was opened with. A job that panics fails alone. Events
 //! that wait at the same time are recorded together. Bulk is recorded in portions, and small jobs
-//! that wait run in between; the events of one sender stay in their order.
+//! that wait run in between; the events of one sender stay in their order. Rejections that wait for
+//! the end of a turn are carried out after the job that made them due, whatever it was, and those
+//! that only time makes due without any job.
 
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use retake_engine::model::{Caller, ErrorCode};
 use retake_engine::{Project, RecordOutcome, RootPresence};
 use retake_service::ApiError;
-use retake_service::request::{ProjectCommand as _, RecordEvents, Submission};
+use retake_service::caller::is_process_alive;
+use retake_service::request::{CarryOutRejections, ProjectCommand as _, RecordEvents, Submission};
 
 use super::handle::{OpenProject, ProjectEnv, ProjectShared};
-use super::job_queue::{JobReceiver, JobSender};
+use super::job_queue::{JobReceiver, JobSender, NextJob};
 use super::watch_loop::WatchLoop;
+use crate::daemon::idle::until_next_tick;
 
 /// Maximum events in one batch, and in a portion of bulk: their senders wait for all of them.
 const MAX_BATCH_EVENTS: usize = 64;
 /// Maximum bytes of the events in a portion of bulk; one event may have more.
 const MAX_PORTION_BYTES: usize = 512 * 1024;
+/// Interval of the check whether a rejection that waits is due.
+const DUE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval of the check whether another process has queued one.
+const QUEUE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum events of a sender whose job is small; one with more is bulk.
 const MAX_SMALL_EVENTS: usize = 8;
 
@@ -166,21 +176,58 @@ impl ProjectWorker {
 
     /// Runs jobs until the handle is dropped.
     pub(super) fn run(mut self, queue: &JobReceiver) {
-        while let Some(job) = self.next_job(queue) {
-            let done = match job {
-                ProjectJob::Call(work) => self.run_job(work),
-                ProjectJob::Record(bulk) if bulk.is_bulk() => self.record_portion(bulk, queue),
-                ProjectJob::Record(first) => {
-                    let group = batch_waiting(first, queue);
-                    self.run_job(|project| record_batch(project, group))
+        loop {
+            match self.next_job(queue) {
+                NextJob::Job(job) => {
+                    self.run_next(job, queue);
+                    self.shared.commits.notify();
                 }
-            };
-            if done.is_none() {
-                // The job panicked: the next one reopens the project.
-                self.open = None;
+                NextJob::TimedOut => {}
+                NextJob::Closed => return,
             }
-            self.shared.commits.notify();
+            self.carry_out_due_rejections();
         }
+    }
+
+    fn run_next(&mut self, job: ProjectJob, queue: &JobReceiver) {
+        let done = match job {
+            ProjectJob::Call(work) => self.run_job(work),
+            ProjectJob::Record(bulk) if bulk.is_bulk() => self.record_portion(bulk, queue),
+            ProjectJob::Record(first) => {
+                let group = batch_waiting(first, queue);
+                self.run_job(|project| record_batch(project, group))
+            }
+        };
+        if done.is_none() {
+            // The job panicked: the next one reopens the project.
+            self.open = None;
+        }
+    }
+
+    /// Carries out the rejections whose agents are no longer at work.
+    fn carry_out_due_rejections(&mut self) {
+        let Some(open) = &self.open else { return };
+        let waits = open.project.has_waiting_rejections().unwrap_or(false);
+        self.shared.has_waiting_rejections.store(waits, Ordering::Relaxed);
+        let at = (self.env.clock)();
+        let is_due = || open.project.has_due_rejections(at, &is_process_alive).unwrap_or(false);
+        if !waits || !is_due() {
+            return;
+        }
+        // A daemon that ends leaves them to the process that handles the next event.
+        let Some(_busy) = self.env.idle.start_work() else { return };
+        let shared = Arc::clone(&self.shared);
+        let done = self.run_job(move |project| {
+            let carry_out = |project| (CarryOutRejections {}).run(project, at, &mut |_, _| {});
+            if let Err(failure) = project.and_then(carry_out) {
+                tracing::debug!(code = %failure.code, "rejections still wait");
+                shared.report.fail(&failure, at);
+            }
+        });
+        if done.is_none() {
+            self.open = None;
+        }
+        self.shared.commits.notify();
     }
 
     /// Records a portion of bulk, and puts the rest back into the queue; `None` if it panicked.
@@ -211,14 +258,15 @@ impl ProjectWorker {
     }
 
     /// Returns the next job; tidies the store while the queue is empty.
-    fn next_job(&self, queue: &JobReceiver) -> Option<ProjectJob> {
+    fn next_job(&self, queue: &JobReceiver) -> NextJob {
         if let Some(job) = queue.try_take() {
-            return Some(job);
+            return NextJob::Job(job);
         }
-        if let Some(open) = &self.open {
-            open.project.run_maintenance();
-        }
-        queue.take()
+        let Some(open) = &self.open else { return queue.take(None) };
+        open.project.run_maintenance();
+        let waits = self.shared.has_waiting_rejections.load(Ordering::Relaxed);
+        let interval = if waits { DUE_CHECK_INTERVAL } else { QUEUE_CHECK_INTERVAL };
+        queue.take(Some(until_next_tick(interval)))
     }
 
     /// Runs a job with the project opened as it is now; `None` if it panicked.

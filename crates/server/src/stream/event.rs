@@ -48,6 +48,11 @@ pub(super) fn change_of(event: &JournalEvent) -> Option<ChangeId> {
     event.change.or_else(in_body)
 }
 
+/// The file that an event about hunks names in its body.
+pub(super) fn path_in_body(body: &Value) -> Option<ProjectPath> {
+    ProjectPath::deserialize(&body["path"]).ok()
+}
+
 /// Renders a project's events.
 pub(super) struct EventRenderer<'p> {
     pub(super) project: &'p Project,
@@ -67,6 +72,9 @@ impl EventRenderer<'_> {
             (JournalKind::FileChanged, Some(change)) => self.file_changed_fields(change),
             (JournalKind::FileChangeStatus, _) => status_fields(&event.body),
             (JournalKind::StaleContext, _) => self.stale_context_fields(&event.body),
+            (JournalKind::HunksReviewed | JournalKind::RejectionQueue, _) => {
+                self.file_fields(&event.body)
+            }
             // The lines themselves may hold anything.
             (JournalKind::LostEvent, _) => {
                 json!({ "lines": event.body["lines"].as_array().map(Vec::len) })
@@ -163,6 +171,16 @@ impl EventRenderer<'_> {
             "change": change_document(self.project, change, self.masking)
                 .located(self.project.root()),
         })
+    }
+
+    /// The fields of an event that names a file in its body, if it does.
+    fn file_fields(&self, body: &Value) -> Value {
+        let mut fields = body.clone();
+        if let Some(path) = path_in_body(body) {
+            fields["path"] = path.to_string().into();
+            fields["file_path"] = absolute_path(self.project.root(), &path).into();
+        }
+        fields
     }
 
     fn stale_context_fields(&self, body: &Value) -> Value {

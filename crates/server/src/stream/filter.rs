@@ -1,7 +1,8 @@
 //! A client's filter of a stream.
 //!
 //! Filters narrow each other. An event that is about several files at once (what git did, an
-//! operation) passes a filter for a path: it may be among them.
+//! operation), or about a file that it does not name (a comment), passes a filter for a path: it may
+//! be among them.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +13,13 @@ use retake_engine::model::{
 
 use retake_service::ApiError;
 
-use super::event::{public_name, stale_files};
+use super::event::{path_in_body, public_name, stale_files};
 use crate::projects::{EphemeralEvent, PROGRESS_HINT};
 
 /// The name of the hint that a file was saved and is not on record yet.
 pub(super) const FILE_TOUCHED: &str = "file_touched";
 
-/// Events about many files, which do not list them.
+/// Events about many files, or about one that they do not name.
 const MULTI_FILE_EVENTS: &[JournalKind] = &[
     JournalKind::Git,
     JournalKind::Baseline,
@@ -27,6 +28,9 @@ const MULTI_FILE_EVENTS: &[JournalKind] = &[
     JournalKind::Purged,
     JournalKind::ContextTracked,
     JournalKind::ContextImported,
+    JournalKind::ReviewSeen,
+    JournalKind::RejectionQueue,
+    JournalKind::ReviewComment,
 ];
 
 /// What a client wants; everything if nothing is set.
@@ -137,6 +141,9 @@ fn may_be_by(change: Option<&Change>, is_it: impl Fn(&CandidateCall) -> bool) ->
 fn concerns(wanted: &ProjectPath, event: &JournalEvent, change: Option<&Change>) -> bool {
     let is_in = |path: &ProjectPath| is_at(wanted, path);
     let Some(change) = change else {
+        if event.kind == JournalKind::HunksReviewed {
+            return path_in_body(&event.body).is_some_and(|path| is_in(&path));
+        }
         return MULTI_FILE_EVENTS.contains(&event.kind)
             || stale_files(&event.body).any(|file| is_in(&file.path));
     };

@@ -82,9 +82,14 @@ fn request(route: &Route, caller: Caller) -> Ask {
         let event = json!({ "event": "user_message", "dialog": "d1", "text": "hello" });
         return ask.json(&json!({ "events": [event] }));
     }
-    let names_dialog = route.template.ends_with("/context/mark");
-    assert!(names_dialog, "{}: this test does not know how it names a dialog", route.name());
-    ask.json(&json!({ "dialog": "d1", "paths": [] }))
+    match route.template.rsplit('/').next().unwrap() {
+        "mark" => ask.json(&json!({ "dialog": "d1", "paths": [] })),
+        // The comment is for d1.
+        "answer" => ask.json(&json!({ "text": "done" })),
+        "feedback" if route.has_body => ask.json(&json!({ "dialog": "d1" })),
+        "feedback" => Ask::new(&route.method, &format!("{}?dialog=d1", route.path)),
+        _ => panic!("{}: this test does not know how it names a dialog", route.name()),
+    }
 }
 
 struct Callers {
@@ -95,6 +100,8 @@ struct Callers {
 impl Callers {
     fn new() -> Self {
         let (stage, other_project) = Stage::beside_another_project();
+        stage.done("comments", &json!({ "text": "why?", "dialog": "d1" }));
+        stage.done("comments/send", &json!({}));
         Self { stage, other_project }
     }
 

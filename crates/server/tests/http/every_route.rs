@@ -87,6 +87,8 @@ pub(crate) fn routes(stage: &Stage) -> Vec<Route> {
         ("{turn}", "1"),
         ("{oid}", &oid),
         ("{operation}", "r1"),
+        ("{comment}", "1"),
+        ("{rejection}", "1"),
     ];
     let mut routes = Vec::new();
     for (template, item) in described["paths"].as_object().unwrap() {
@@ -268,6 +270,9 @@ fn what_is_nowhere_is_told_in_the_same_shape() {
         ("context/export?dialog=none", "unknown_dialog"),
         ("checkpoints/0000000000", "unknown_checkpoint"),
         ("blame?path=none.txt", "unknown_file"),
+        ("review?scope=none", "unknown_dialog"),
+        ("review/file?path=none.txt", "unknown_file"),
+        ("feedback?dialog=none", "unknown_dialog"),
         ("/sessions/none/file-changes", "unknown_dialog"),
         ("/api/dialogs/none/session", "unknown_dialog"),
     ] {

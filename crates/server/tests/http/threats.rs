@@ -24,7 +24,11 @@ fn assert_is_no_script(what: &str, answer: &Answer) {
     check_headers(answer);
     let kind = answer.header("content-type").unwrap_or_default();
     let is_content = ["text/plain; charset=utf-8", "application/octet-stream"].contains(&kind);
-    let is_data = is_content || kind.starts_with("application/json") || kind == "text/event-stream";
+    let is_text = ["text/x-diff", "text/markdown; charset=utf-8"].contains(&kind);
+    let is_data = is_content
+        || is_text
+        || kind.starts_with("application/json")
+        || kind == "text/event-stream";
     assert!(is_data || kind.starts_with("text/html"), "{what}: {kind}");
 }
 

@@ -194,11 +194,9 @@ impl CommentDocument {
     /// A comment, and where its lines are now.
     pub fn located(located: &LocatedComment, masking: Masking) -> Self {
         let mut document = Self::new(&located.comment, masking);
-        if let (Some(lines), Some(now)) = (&mut document.lines, &located.lines) {
-            lines.first = Some(now.start as u64 + 1);
-            lines.last = Some(now.end as u64);
-        }
         if let Some(lines) = &mut document.lines {
+            lines.first = located.lines.as_ref().map(|now| now.start as u64 + 1);
+            lines.last = located.lines.as_ref().map(|now| now.end as u64);
             lines.gone = located.is_gone();
         }
         document

@@ -6,11 +6,11 @@ use super::path::absolute_path;
 use super::status::{RuleChangeDocument, TakenBackRow};
 use super::{
     AgentWork, BlameDocument, BlamedChange, ChangeDocument, ChangeList, ChangedFile,
-    CheckpointTreePage, ContextDocument, ContextEntryDocument, DialogWork, DiffFileEntry,
-    DiffFilesPage, DiffList, FileDiffDocument, GapDocument, IgnoredPath, InterruptedDocument,
-    LocatePaths, MarkedFiles, OperationOutcome, PlannedFileDocument, RecoverableOperation,
-    ShownCall, ShownChange, StaleFileDocument, StatusDocument, StatusRowDocument,
-    TreeEntryDocument, UncoveredPath,
+    CheckpointTreePage, CommentList, ContextDocument, ContextEntryDocument, DialogWork,
+    DiffFileEntry, DiffFilesPage, DiffList, FileDiffDocument, GapDocument, IgnoredPath,
+    InterruptedDocument, LocatePaths, MarkedFiles, OperationOutcome, PlannedFileDocument,
+    RecoverableOperation, RejectionQueue, ShownCall, ShownChange, StaleFileDocument,
+    StatusDocument, StatusRowDocument, TreeEntryDocument, UncoveredPath,
 };
 
 macro_rules! locate_fields {
@@ -32,6 +32,7 @@ locate_fields! {
     ChangeList: changes;
     ChangedFile: path;
     CheckpointTreePage: entries;
+    CommentList: comments;
     ContextDocument: files_in_context;
     ContextEntryDocument: path, stale;
     DialogWork: agents;
@@ -46,6 +47,7 @@ locate_fields! {
     OperationOutcome: files, not_covered;
     PlannedFileDocument: path;
     RecoverableOperation: interrupted;
+    RejectionQueue: entries;
     RuleChangeDocument: path, hides;
     ShownCall: changes;
     ShownChange: change, diff;

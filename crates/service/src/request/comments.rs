@@ -1,7 +1,7 @@
 //! Requests about comments, and about what agents are told.
 
 use retake_engine::model::{DialogId, Millis, ReviewComment};
-use retake_engine::{FeedbackChannel, NewComment, Project};
+use retake_engine::{FeedbackChannel, FeedbackItems, NewComment, Project};
 use serde::{Deserialize, Serialize};
 
 use super::{ProgressFn, ProjectCommand};
@@ -102,8 +102,8 @@ pub struct TakeFeedback {
 }
 
 impl ProjectCommand for TakeFeedback {
-    /// The words, as Markdown; none if there are none.
-    type Answer = Option<String>;
+    /// What it is about, with the words as Markdown; none if there is nothing to tell.
+    type Answer = Option<(FeedbackItems, String)>;
 
     fn run(
         &self,
@@ -111,6 +111,6 @@ impl ProjectCommand for TakeFeedback {
         at: Millis,
         _progress: ProgressFn<'_>,
     ) -> Result<Self::Answer, ApiError> {
-        Ok(project.take_feedback(&self.dialog, self.channel, at)?)
+        Ok(project.take_feedback_items(&self.dialog, self.channel, at)?)
     }
 }

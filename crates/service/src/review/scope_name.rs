@@ -106,6 +106,10 @@ fn split_dialog<'t>(
 
 /// The dialog of a name, an id or the start of one; an error if several begin so.
 fn find_dialog(project: &Project, text: &str) -> Result<Option<DialogId>, ApiError> {
+    // Every id begins with nothing.
+    if text.is_empty() {
+        return Ok(None);
+    }
     match project.dialogs_by_name(text)?.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(one.clone())),

@@ -81,6 +81,7 @@ impl RunRecording {
         self.record(context, run_end(Some(exit_code == Some(0)), exit_code.map(i64::from)))?;
         self.record(context, EventKind::DialogEnd {})?;
         self.project.forget_run(&self.dialog);
+        context.carry_out_due_rejections(&self.project);
         self.print_summary(context)
     }
 

@@ -82,7 +82,21 @@ pub(super) fn apply_plan(
     plan: Plan,
     consent: &Consent,
 ) -> Result<OperationResponse, ErrorResponse> {
-    let planned = plan_response(handle, &plan, consent)?;
+    let planned = check_consent(handle, &plan, consent)?;
+    if consent.dry_run {
+        return Ok(planned);
+    }
+    apply_now(handle, plan, planned.plan_digest)
+}
+
+/// Returns the plan as the client sees it; an error unless the client only wants to see it, or
+/// consented to all of it.
+pub(super) fn check_consent(
+    handle: &ProjectHandle,
+    plan: &Plan,
+    consent: &Consent,
+) -> Result<OperationResponse, ErrorResponse> {
+    let planned = plan_response(handle, plan, consent)?;
     if consent.dry_run {
         return Ok(planned);
     }
@@ -104,7 +118,7 @@ pub(super) fn apply_plan(
         let hint = "send the codes in `asks` as `agreed`, or `yes`";
         return Err(ErrorResponse::new(ErrorCode::NeedsYes, message, hint).with_outcome(planned));
     }
-    apply_now(handle, plan, planned.plan_digest)
+    Ok(planned)
 }
 
 /// Applies a plan whole or not at all, for an answer that cannot say "in part".

@@ -66,6 +66,8 @@ body! {
         after: Option<Millis>,
         /// Everything that agents did, if nothing else is said.
         all: bool,
+        /// Why, for the agents; only of a reject.
+        reason: Option<String>,
         /// Take back changes that another agent may have made.
         include_shared: bool,
         /// Take back later changes that stand in the way, whoever made them.
@@ -281,6 +283,14 @@ impl TakeBackBody {
         }
     }
 
+    /// Refuses a reason, where no agent would be told of it.
+    pub(super) fn check_no_reason(&self) -> Result<(), ApiError> {
+        match self.reason {
+            Some(_) => Err(bad_value("`reason` is of a reject", "leave it out, or reject")),
+            None => Ok(()),
+        }
+    }
+
     /// How; without `cascade` it is `otherwise`.
     pub(super) fn take_back_options(&self, otherwise: CascadePolicy) -> TakeBackOptions {
         take_back_options(self.cascade, otherwise, self.markers, self.across_git)
@@ -363,6 +373,6 @@ fn check_message(project: &Project, dialog: &DialogId, number: u64) -> Result<()
     Err(ApiError::new(ErrorCode::UnknownMessage, message, "they count from 1"))
 }
 
-fn bad_value(message: &str, hint: &str) -> ApiError {
+pub(super) fn bad_value(message: &str, hint: &str) -> ApiError {
     ApiError::new(ErrorCode::BadValue, message, hint)
 }

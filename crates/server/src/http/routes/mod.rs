@@ -9,6 +9,7 @@ mod bodies;
 mod calls;
 mod changes;
 mod checkpoints;
+mod comments;
 mod contents;
 mod context;
 mod dialogs;
@@ -16,6 +17,9 @@ mod diffs;
 mod events;
 mod file_changes;
 mod history;
+mod hunk_acts;
+mod hunk_bodies;
+mod hunks;
 mod interface;
 mod maintenance;
 mod operations;
@@ -24,6 +28,7 @@ mod projects;
 mod review;
 mod settings;
 mod setup;
+mod stale_hunks;
 mod stream;
 mod titles;
 
@@ -65,6 +70,9 @@ pub(super) fn all_routes() -> OpenApiRouter<AppState> {
         .merge(contents::router())
         .merge(context::router())
         .merge(review::router())
+        .merge(hunks::router())
+        .merge(hunk_acts::router())
+        .merge(comments::router())
         .merge(operations::router())
         .merge(checkpoints::router())
         .merge(events::router())

@@ -80,7 +80,7 @@ async fn reject(
             let scope = handle.read(|project| body.scope(project))?;
             let taking = body.take_back_options(CascadePolicy::Agents);
             let plan = handle.run(request::PlanReject { scope, taking })?;
-            apply_plan(handle, plan, &consent).map(Json)
+            apply_plan(handle, plan.because(body.reason), &consent).map(Json)
         })
         .await
 }
@@ -100,6 +100,7 @@ async fn rollback(
     let consent = body.consent().check_caller(&by)?;
     state
         .with_project(id, move |handle| {
+            body.check_no_reason()?;
             let scope = handle.read(|project| body.scope(project))?;
             let taking = body.take_back_options(CascadePolicy::Leave);
             let plan = handle.run(request::PlanRollback { scope, taking })?;
