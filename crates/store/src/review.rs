@@ -2,7 +2,7 @@
 //!
 //! A reviewed line is known by keys of its content and its neighbours.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use retake_model::{Change, ChangeId, DialogId, OperationId, OperationKind, ProjectPath};
 use rusqlite::OptionalExtension as _;
@@ -54,11 +54,14 @@ impl Store {
         self.meta_number(SEEN_KEY)
     }
 
-    /// The keys of the reviewed lines of a file.
-    pub fn reviewed_lines(&self, path: &ProjectPath) -> Result<HashSet<u64>, StoreError> {
-        let sql = "SELECT key FROM reviewed_line WHERE path = ?1";
+    /// The keys of the reviewed lines of a file, each with the place in the order at which it was
+    /// marked.
+    pub fn reviewed_lines(&self, path: &ProjectPath) -> Result<HashMap<u64, u64>, StoreError> {
+        let sql = "SELECT key, seq FROM reviewed_line WHERE path = ?1";
         let mut query = self.db.prepare_cached(sql)?;
-        let rows = query.query_map([path.as_bytes()], |row| Ok(row.get::<_, i64>(0)? as u64))?;
+        let rows = query.query_map([path.as_bytes()], |row| {
+            Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64))
+        })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -196,19 +199,22 @@ impl Batch<'_> {
         self.set_meta(SEEN_KEY, &seq.to_be_bytes())
     }
 
-    /// Marks a line of a file as reviewed, by its key, or takes the mark away.
-    pub fn set_reviewed_line(
+    /// Marks a line of a file as reviewed at a place in the order, by its key.
+    pub fn put_reviewed_line(
         &self,
         path: &ProjectPath,
         key: u64,
-        reviewed: bool,
+        seq: u64,
     ) -> Result<(), StoreError> {
-        let (what, sql) = if reviewed {
-            ("mark line", "INSERT OR IGNORE INTO reviewed_line(path, key) VALUES(?1, ?2)")
-        } else {
-            ("open line", "DELETE FROM reviewed_line WHERE path = ?1 AND key = ?2")
-        };
-        self.execute(what, sql, (path.as_bytes(), key as i64))?;
+        let sql = "INSERT OR REPLACE INTO reviewed_line(path, key, seq) VALUES(?1, ?2, ?3)";
+        self.execute("mark line", sql, (path.as_bytes(), key as i64, seq as i64))?;
+        Ok(())
+    }
+
+    /// Takes the mark of a line away.
+    pub fn remove_reviewed_line(&self, path: &ProjectPath, key: u64) -> Result<(), StoreError> {
+        let sql = "DELETE FROM reviewed_line WHERE path = ?1 AND key = ?2";
+        self.execute("open line", sql, (path.as_bytes(), key as i64))?;
         Ok(())
     }
 
@@ -269,6 +275,17 @@ impl Batch<'_> {
             self.execute("forget runs", "DELETE FROM rejected_run", [])?
         };
         Ok(forgotten as u64)
+    }
+
+    /// Forgets the runs that one rejection took out of a file.
+    pub fn forget_rejected_runs_of(
+        &self,
+        operation: OperationId,
+        path: &ProjectPath,
+    ) -> Result<(), StoreError> {
+        let sql = "DELETE FROM rejected_run WHERE operation = ?1 AND path = ?2";
+        self.execute("forget runs", sql, (operation.0 as i64, path.as_bytes()))?;
+        Ok(())
     }
 
     /// Records that a change added lines again that were rejected.

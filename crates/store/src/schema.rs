@@ -454,6 +454,7 @@ const V15: &str = "
 CREATE TABLE reviewed_line(
     path BLOB    NOT NULL,
     key  INTEGER NOT NULL,
+    seq  INTEGER NOT NULL,
     PRIMARY KEY(path, key)
 ) WITHOUT ROWID;
 

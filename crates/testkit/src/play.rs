@@ -41,7 +41,7 @@
 //! wait MINUTES                 the clock of the story goes on
 //! all-seen | forget [PATH] | again       `again` prints changes that bring rejected lines
 //! comment | question PLACE: TEXT         PLACE is PATH, PATH:A-B, `-`, or SCOPE PATH#N
-//! send-comments | answer N: TEXT | resolve N | comments
+//! send-comments | answer N: TEXT | resolve N | uncomment N | comments
 //! feedback D | take-feedback D           prints what an agent is to be told | and hands it back
 //! told STEP                    an event whose agent passes on what it is told, which is printed
 //! ```

@@ -45,6 +45,7 @@ pub(crate) fn run_step(test: &TestProject, verb: &str, rest: &str, seen: &mut St
             let answered = project.answer_comment(id.parse().unwrap(), words, test.tick());
             print_result(answered.map(|comment| describe_comment(&comment)), seen);
         }
+        "uncomment" => project.remove_comment(words.number(), test.tick()).unwrap(),
         "resolve" => {
             let resolved = project.resolve_comment(words.number(), test.tick());
             print_result(resolved.map(|comment| describe_comment(&comment)), seen);

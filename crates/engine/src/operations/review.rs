@@ -17,6 +17,7 @@ use crate::plan::selection::Selection;
 use crate::plan::take_back::{TakeBackOptions, TakeBackRequest, take_back, take_back_hunks};
 use crate::plan::{FollowUp, Plan};
 use crate::project::Project;
+use crate::review::line_marks::accepted_by_hunks_key;
 
 /// The result of accepting.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -45,6 +46,8 @@ impl Project {
         let batch = self.store().batch()?;
         accepted.shared = selected.shared.iter().map(|change| change.id).collect();
         for change in &selected.effective {
+            // As a whole, whatever hunks of it were kept before.
+            batch.remove_reviewed_line(&change.path, accepted_by_hunks_key(change.id))?;
             if change.status == ChangeStatus::Accepted {
                 accepted.already.push(change.id);
             } else {

@@ -1,22 +1,17 @@
 //! Acts on hunks: finding those that a person names, marking them as seen, keeping them.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
-use retake_model::{
-    Actor, ChangeId, ChangeStatus, HunkId, HunkKind, JournalKind, Millis, ProjectPath,
-};
-use retake_store::{Batch, StoreError};
+use retake_model::{ChangeId, HunkId, HunkKind, JournalKind, Millis, ProjectPath};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::content::diff::lines;
 use crate::error::OperationError;
 use crate::journal::record_entry;
 use crate::project::Project;
 use crate::review::file::{FileReader, Review, ReviewFile, ReviewedPart};
 use crate::review::file_target::HunkLines;
-use crate::review::hunk::ReviewHunk;
-use crate::review::line_marks::{MarkSource, seen_change_key};
+use crate::review::marking::{HunkMarking, MarkedPart};
 use crate::review::scope::ReviewScope;
 
 /// A hunk that a person names.
@@ -105,11 +100,11 @@ impl Project {
         reviewed: bool,
         at: Millis,
     ) -> Result<ReviewedHunks, OperationError> {
-        self.decide_hunks(request, at, |batch, part, review| {
+        self.decide_hunks(request, at, |marking| {
             if !reviewed {
-                open_again(self, batch, part, review, at)?;
+                marking.open_again()?;
             }
-            let MarkedPart { hunks, .. } = mark_part(self, batch, part, HunkMark { reviewed, at })?;
+            let MarkedPart { hunks, .. } = marking.mark(reviewed)?;
             Ok(ReviewedHunks { hunks, accepted: Vec::new() })
         })
     }
@@ -122,23 +117,10 @@ impl Project {
         request: &HunkRequest,
         at: Millis,
     ) -> Result<ReviewedHunks, OperationError> {
-        self.decide_hunks(request, at, |batch, part, review| {
-            let mark = HunkMark { reviewed: true, at };
-            let MarkedPart { hunks, open } = mark_part(self, batch, part, mark)?;
-            let files = &part.part.files;
-            let seen = if open.is_empty() {
-                files.iter().flat_map(|file| file.changes.iter().copied()).collect()
-            } else {
-                part.chosen_changes()
-            };
-            let mut accepted = Vec::new();
-            for id in seen.difference(&open) {
-                let Some(change) = review.change(*id) else { continue };
-                if change.actor == Actor::Agent && change.status == ChangeStatus::Pending {
-                    batch.set_status(*id, ChangeStatus::Accepted, at)?;
-                    accepted.push(*id);
-                }
-            }
+        self.decide_hunks(request, at, |marking| {
+            let MarkedPart { hunks, open } = marking.mark(true)?;
+            let accepted = marking.accept_seen(&open)?;
+            marking.settle_kept()?;
             Ok(ReviewedHunks { hunks, accepted })
         })
     }
@@ -159,14 +141,15 @@ impl Project {
         &self,
         request: &HunkRequest,
         at: Millis,
-        decide: impl Fn(&Batch<'_>, &ChosenPart, &Review<'_>) -> Result<ReviewedHunks, OperationError>,
+        decide: impl Fn(&HunkMarking<'_>) -> Result<ReviewedHunks, OperationError>,
     ) -> Result<ReviewedHunks, OperationError> {
         let _lock = self.lock_and_refresh(at)?;
         let (review, parts) = self.find_hunks(request)?;
         let mut all = ReviewedHunks::default();
-        let batch = self.store().batch()?;
+        let (batch, seq) = (self.store().batch()?, self.store().last_seq()?);
         for part in &parts {
-            let done = decide(&batch, part, &review)?;
+            let marking = HunkMarking { batch: &batch, review: &review, part, at, seq };
+            let done = decide(&marking)?;
             all.hunks.extend(done.hunks);
             all.accepted.extend(done.accepted);
         }
@@ -204,58 +187,6 @@ impl Project {
         }
         Err(OperationError::StaleHunks(missing.into_keys().collect()))
     }
-}
-
-/// Opens the changes behind the chosen hunks again, accepted ones, too. Their places that were seen
-/// keep marks of their own.
-fn open_again(
-    project: &Project,
-    batch: &Batch<'_>,
-    part: &ChosenPart,
-    review: &Review<'_>,
-    at: Millis,
-) -> Result<(), OperationError> {
-    let changes = part.chosen_changes();
-    for file in &part.part.files {
-        let concerns = |hunk: &&ReviewHunk| hunk.reviewed && !hunk.changes.is_disjoint(&changes);
-        let seen = file.hunks.iter().filter(concerns);
-        let keys: Vec<u64> = with_marks(project, file, |source| {
-            seen.flat_map(|hunk| source.keys_to_mark(hunk, None)).collect()
-        })?;
-        for key in keys {
-            batch.set_reviewed_line(&file.path, key, true)?;
-        }
-    }
-    for change in changes.iter().filter_map(|id| review.change(*id)) {
-        if change.approved.is_some() {
-            return Err(OperationError::Approved(change.id));
-        }
-        if change.status == ChangeStatus::Accepted {
-            batch.set_status(change.id, ChangeStatus::Pending, at)?;
-        }
-        batch.set_reviewed_line(&change.path, seen_change_key(change.id), false)?;
-    }
-    Ok(())
-}
-
-/// The changes behind hunks of a part of which something was not seen.
-fn unreviewed_changes(
-    project: &Project,
-    batch: &Batch<'_>,
-    part: &ChosenPart,
-) -> Result<BTreeSet<ChangeId>, StoreError> {
-    let mut open = BTreeSet::new();
-    for file in &part.part.files {
-        let mut marked = HashSet::new();
-        for name in &file.names {
-            marked.extend(batch.reviewed_lines(name)?);
-        }
-        with_marks(project, file, |source| {
-            let unseen = file.hunks.iter().filter(|hunk| !source.is_reviewed(hunk, &marked));
-            open.extend(unseen.flat_map(|hunk| hunk.changes.iter().copied()));
-        })?;
-    }
-    Ok(open)
 }
 
 /// The choices by their hunk; several of one hunk are all of their lines.
@@ -322,84 +253,4 @@ fn checked_lines(
     }
     let is_all = chosen.removed.len() == removed && chosen.added.len() == added;
     Ok((!is_all).then_some(chosen))
-}
-
-/// A mark that is set on hunks, or taken away.
-#[derive(Clone, Copy)]
-struct HunkMark {
-    reviewed: bool,
-    at: Millis,
-}
-
-/// A part whose hunks were marked.
-struct MarkedPart {
-    /// The hunks that were marked.
-    hunks: Vec<HunkId>,
-    /// The changes of which something was not seen.
-    open: BTreeSet<ChangeId>,
-}
-
-/// Marks the chosen hunks of a part, and with them the changes of which all is seen.
-fn mark_part(
-    project: &Project,
-    batch: &Batch<'_>,
-    part: &ChosenPart,
-    mark: HunkMark,
-) -> Result<MarkedPart, OperationError> {
-    let mut ids = Vec::new();
-    for (file, chosen) in part.part.files.iter().zip(&part.chosen) {
-        if chosen.is_empty() {
-            continue;
-        }
-        let hunks = mark_hunks(project, batch, file, chosen, mark)?;
-        let body = json!({ "path": file.path, "hunks": hunks, "reviewed": mark.reviewed });
-        let stamp = batch.next_stamp(mark.at);
-        record_entry(batch, stamp, JournalKind::HunksReviewed, None, body)?;
-        ids.extend(hunks);
-    }
-    let open = unreviewed_changes(project, batch, part)?;
-    let of_part = part.part.files.iter().flat_map(|file| &file.changes);
-    for id in of_part.filter(|id| !open.contains(id)) {
-        if let Some(change) = batch.change(*id)? {
-            batch.set_reviewed_line(&change.path, seen_change_key(*id), true)?;
-        }
-    }
-    Ok(MarkedPart { hunks: ids, open })
-}
-
-fn mark_hunks(
-    project: &Project,
-    batch: &Batch<'_>,
-    file: &ReviewFile,
-    chosen: &ChosenLines,
-    mark: HunkMark,
-) -> Result<Vec<HunkId>, OperationError> {
-    let keys: Vec<u64> = with_marks(project, file, |source| {
-        let keys = |(at, lines): (&usize, &Option<HunkLines>)| {
-            source.keys_to_mark(&file.hunks[*at], lines.as_ref())
-        };
-        chosen.iter().flat_map(keys).collect()
-    })?;
-    // Under its earlier names it has the marks that were set before it was moved.
-    let names = || file.names.iter().filter(|path| !mark.reviewed || **path == file.path);
-    for key in keys {
-        for path in names() {
-            batch.set_reviewed_line(path, key, mark.reviewed)?;
-        }
-    }
-    Ok(chosen.keys().map(|at| file.hunks[*at].id).collect())
-}
-
-/// Reads what the keys of a file's hunks follow from.
-fn with_marks<T>(
-    project: &Project,
-    file: &ReviewFile,
-    read: impl FnOnce(&MarkSource<'_>) -> T,
-) -> Result<T, StoreError> {
-    let now: Vec<&[u8]> = lines(file.now_text.as_deref().unwrap_or_default()).collect();
-    let mut changes = BTreeMap::new();
-    for id in &file.changes {
-        changes.extend(project.store().change(*id)?.map(|change| (*id, change)));
-    }
-    Ok(read(&MarkSource { now: &now, trace: &file.trace, changes: &changes }))
 }

@@ -1,6 +1,6 @@
 //! A review: the files of a scope, and the hunks of each that is asked for.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
     Change, ChangeId, DialogId, HunkId, HunkKind, Millis, PathState, ProjectPath, QueuedRejection,
@@ -18,7 +18,7 @@ use crate::review::hunk::{
     FileSide, FileSides, HunkContext, HunkSource, HunkTexts, ReviewHunk, hunk_id, new_hunk,
     number_equal_hunks, state_key,
 };
-use crate::review::line_marks::MarkSource;
+use crate::review::line_marks::{LineMarks, MarkSource};
 use crate::review::pairing::pair_files;
 use crate::review::scope::ReviewScope;
 use crate::review::trace::{FileTrace, trace_file};
@@ -314,7 +314,7 @@ impl FileReader<'_> {
         changes: &BTreeMap<ChangeId, Change>,
     ) -> Result<(), StoreError> {
         let store = self.project.store();
-        let mut marked = HashSet::new();
+        let mut marked = LineMarks::new();
         for name in &file.names {
             marked.extend(store.reviewed_lines(name)?);
         }

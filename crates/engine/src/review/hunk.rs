@@ -266,7 +266,7 @@ impl HunkSource<'_> {
         now: &[Vec<u8>],
         changes: &BTreeSet<ChangeId>,
     ) -> Result<HunkTexts, StoreError> {
-        let at: Vec<_> = self.trace.at(place, changes).collect();
+        let at: Vec<_> = self.trace.at(place, |id| changes.contains(&id)).collect();
         let first = at.iter().map(|hunk| hunk.change).min();
         let last = at.iter().map(|hunk| hunk.change).max();
         let (mut removed, mut added) = (Vec::new(), Vec::new());

@@ -4,9 +4,12 @@
 //! in every scope; a line that was removed by the change that removed it and its number there; what
 //! has no lines by its kind and each change behind it. So marks that were set in one scope are seen
 //! in every other, whatever the borders of its hunks are. A change of which all was seen in one scope
-//! is seen in every other, too, however it is shown there.
+//! is seen in every other, too, where it is shown as a whole.
+//!
+//! A mark is older than what an agent or the person writes afterwards: a line that was rejected and
+//! comes again is open. What git, an undo or a restore brings back is the line that was seen.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{Change, ChangeId, ChangeStatus, HunkKind};
 
@@ -24,32 +27,39 @@ pub(super) struct MarkSource<'a> {
     pub(super) changes: &'a BTreeMap<ChangeId, Change>,
 }
 
+/// The marks of a file: each key with the place in the order at which it was set.
+pub(super) type LineMarks = HashMap<u64, u64>;
+
 /// Something in a hunk that a person sees.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SeenItem {
     key: u64,
     /// The change that alone made it: whoever has seen all of that has seen the item.
     change: Option<ChangeId>,
+    /// The change that wrote it last: a mark of before is of another line.
+    writer: Option<ChangeId>,
 }
 
 impl SeenItem {
     fn of_kind(kind: HunkKind, change: ChangeId) -> Self {
-        Self { key: whole_key(kind, change), change: Some(change) }
+        Self { key: whole_key(kind, change), change: Some(change), writer: None }
     }
 
-    fn is_marked(&self, marked: &HashSet<u64>) -> bool {
-        let is_change_seen = |id| marked.contains(&seen_change_key(id));
-        marked.contains(&self.key) || self.change.is_some_and(is_change_seen)
+    fn is_marked(&self, marked: &LineMarks) -> bool {
+        let is_later = |seq: &u64| self.writer.is_none_or(|writer| *seq >= writer.0);
+        let is_change_seen = |id| marked.contains_key(&seen_change_key(id));
+        marked.get(&self.key).is_some_and(is_later) || self.change.is_some_and(is_change_seen)
     }
 }
 
 impl MarkSource<'_> {
-    /// Returns whether all of a hunk was seen: it was marked, or all changes behind it are accepted.
-    pub(super) fn is_reviewed(&self, hunk: &ReviewHunk, marked: &HashSet<u64>) -> bool {
+    /// Returns whether all of a hunk was seen: it was marked, or all changes behind it were accepted
+    /// as wholes.
+    pub(super) fn is_reviewed(&self, hunk: &ReviewHunk, marked: &LineMarks) -> bool {
         let is_accepted = |id: &ChangeId| {
-            let change = self.changes.get(id);
-            change.is_some_and(|change| {
-                change.status == ChangeStatus::Accepted || change.approved.is_some()
+            let is_whole = || !marked.contains_key(&accepted_by_hunks_key(*id));
+            self.changes.get(id).is_some_and(|change| {
+                change.approved.is_some() || (change.status == ChangeStatus::Accepted && is_whole())
             })
         };
         let accepted = !hunk.changes.is_empty() && hunk.changes.iter().all(is_accepted);
@@ -77,7 +87,12 @@ impl MarkSource<'_> {
 
     /// Returns everything in a hunk that a person sees; at least one item.
     fn items(&self, hunk: &ReviewHunk) -> Vec<SeenItem> {
-        let added = || self.added_keys(hunk).map(|key| SeenItem { key, change: None });
+        let added = || {
+            hunk.new.clone().filter_map(|at| {
+                let (key, writer) = (self.added_key(at)?, self.trace.writer_of(at));
+                Some(SeenItem { key, change: None, writer })
+            })
+        };
         let mut items: Vec<SeenItem> = match hunk.kind {
             HunkKind::Lines => added().chain(self.removed_items(hunk)).collect(),
             HunkKind::Create if !hunk.new.is_empty() => {
@@ -106,15 +121,14 @@ impl MarkSource<'_> {
             let chosen = keys.into_iter().enumerate().filter(|(at, _)| fits && is_chosen(*at));
             chosen.map(|(_, key)| key).collect()
         };
-        let added: Vec<u64> = self.added_keys(hunk).collect();
+        let added: Vec<u64> = hunk.new.clone().filter_map(|at| self.added_key(at)).collect();
         let removed: Vec<u64> = self.removed_items(hunk).map(|item| item.key).collect();
         let mut keys = pick(added, hunk.added.len(), &chosen.added);
         keys.extend(pick(removed, hunk.removed.len(), &chosen.removed));
+        if hunk.kind == HunkKind::Create {
+            keys.extend(hunk.changes.first().map(|id| whole_key(hunk.kind, *id)));
+        }
         keys
-    }
-
-    fn added_keys(&self, hunk: &ReviewHunk) -> impl Iterator<Item = u64> {
-        hunk.new.clone().filter_map(|at| self.added_key(at))
     }
 
     /// The key of a line of the file now.
@@ -127,12 +141,13 @@ impl MarkSource<'_> {
         Some(hash_texts([b"+".as_slice(), above, text, below]))
     }
 
-    fn removed_items(&self, hunk: &ReviewHunk) -> impl Iterator<Item = SeenItem> {
-        let set: BTreeSet<ChangeId> = self.changes.keys().copied().collect();
-        let at: Vec<_> = self.trace.at(&hunk.new, &set).cloned().collect();
-        at.into_iter().flat_map(|traced| {
-            let item = move |line| numbered_item(b"-", traced.change, line);
-            traced.old.map(item)
+    fn removed_items<'s>(
+        &'s self,
+        hunk: &'s ReviewHunk,
+    ) -> impl Iterator<Item = SeenItem> + use<'s> {
+        let at = self.trace.at(&hunk.new, |id| self.changes.contains_key(&id));
+        at.flat_map(|traced| {
+            traced.old.clone().map(|line| numbered_item(b"-", traced.change, line))
         })
     }
 
@@ -141,7 +156,7 @@ impl MarkSource<'_> {
         &'s self,
         hunk: &'s ReviewHunk,
     ) -> impl Iterator<Item = SeenItem> + use<'s> {
-        let at = self.trace.at(&hunk.new, &hunk.changes);
+        let at = self.trace.at(&hunk.new, |id| hunk.changes.contains(&id));
         at.map(|traced| numbered_item(b"entangled", traced.change, traced.new.start))
     }
 }
@@ -151,11 +166,17 @@ pub(super) fn seen_change_key(change: ChangeId) -> u64 {
     hash_texts([b"change".as_slice(), &change.0.to_le_bytes()])
 }
 
+/// The key of a change that is accepted since all hunks of it were kept. It may have written lines that
+/// were in none of them, so that it vouches for no line.
+pub(crate) fn accepted_by_hunks_key(change: ChangeId) -> u64 {
+    hash_texts([b"accepted by hunks".as_slice(), &change.0.to_le_bytes()])
+}
+
 fn whole_key(kind: HunkKind, change: ChangeId) -> u64 {
     hash_texts([kind.as_str().as_bytes(), &change.0.to_le_bytes()])
 }
 
 fn numbered_item(what: &[u8], change: ChangeId, number: usize) -> SeenItem {
     let key = hash_texts([what, &change.0.to_le_bytes(), &(number as u64).to_le_bytes()]);
-    SeenItem { key, change: Some(change) }
+    SeenItem { key, change: None, writer: None }
 }

@@ -15,6 +15,7 @@ pub(crate) mod file_target;
 pub(crate) mod hunk;
 mod kept;
 pub(crate) mod line_marks;
+mod marking;
 mod neighbours;
 mod pairing;
 pub(crate) mod queue;

@@ -15,8 +15,6 @@ use crate::content::line_map::LineMap;
 #[derive(Clone, Debug)]
 pub(super) struct TracedHunk {
     pub(super) change: ChangeId,
-    /// The change is by Retake itself, so it is never what stands in the way.
-    pub(super) by_retake: bool,
     /// The lines before the change, from 0.
     pub(super) old: Range<usize>,
     /// The lines after the change, from 0.
@@ -28,7 +26,7 @@ pub(super) struct TracedHunk {
 impl TracedHunk {
     /// Returns whether it is at these lines of the file now, or, if one of both is only a place
     /// between lines, whether it touches them.
-    pub(super) fn is_at(&self, lines: &Range<usize>) -> bool {
+    fn is_at(&self, lines: &Range<usize>) -> bool {
         if self.now.is_empty() || lines.is_empty() {
             self.now.start <= lines.end && lines.start <= self.now.end
         } else {
@@ -37,14 +35,32 @@ impl TracedHunk {
     }
 }
 
+/// What one change wrote, in the order of the lines.
+#[derive(Clone, Debug)]
+struct ChangeTrace {
+    change: ChangeId,
+    actor: Actor,
+    hunks: Vec<TracedHunk>,
+}
+
+impl ChangeTrace {
+    /// The hunks at these lines of the file now.
+    fn at<'t>(&'t self, lines: &'t Range<usize>) -> impl Iterator<Item = &'t TracedHunk> {
+        let first = self.hunks.partition_point(|hunk| hunk.now.end < lines.start);
+        let near = self.hunks[first..].iter().take_while(|hunk| hunk.now.start <= lines.end);
+        near.filter(|hunk| hunk.is_at(lines))
+    }
+}
+
 /// What the changes of one file wrote, as far as it can be followed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileTrace {
     /// The changes that made the file what it is, since it came to be.
     pub(super) changes: BTreeSet<ChangeId>,
-    pub(super) hunks: Vec<TracedHunk>,
+    /// Those with recorded hunks, oldest first.
+    written: Vec<ChangeTrace>,
     /// Changes of the file without recorded hunks, which may be at any place.
-    pub(super) unplaced: BTreeSet<ChangeId>,
+    unplaced: BTreeSet<ChangeId>,
 }
 
 /// Traces the file that is at `path` now, from a change on, through the names that it had.
@@ -110,23 +126,25 @@ impl FileTrace {
             return;
         };
         let map = LineMap::of_hunks(&lines.hunks);
-        for hunk in &mut self.hunks {
+        for hunk in self.written.iter_mut().flat_map(|written| &mut written.hunks) {
             hunk.now = map.follow(&hunk.now);
         }
-        let by_retake = change.actor == Actor::Retake;
-        self.hunks.extend(lines.hunks.iter().map(|hunk| {
+        let traced = |hunk: &Hunk| {
             let (old, new) = ranges_of(hunk);
-            TracedHunk { change: change.id, by_retake, old, now: new.clone(), new }
-        }));
+            TracedHunk { change: change.id, old, now: new.clone(), new }
+        };
+        let hunks = lines.hunks.iter().map(traced).collect();
+        self.written.push(ChangeTrace { change: change.id, actor: change.actor, hunks });
     }
 
     /// The recorded hunks of some changes at these lines of the file now.
     pub(super) fn at<'t>(
         &'t self,
         lines: &'t Range<usize>,
-        set: &'t BTreeSet<ChangeId>,
+        is_one: impl Fn(ChangeId) -> bool + 't,
     ) -> impl Iterator<Item = &'t TracedHunk> {
-        self.hunks.iter().filter(move |hunk| set.contains(&hunk.change) && hunk.is_at(lines))
+        let written = self.written.iter().filter(move |written| is_one(written.change));
+        written.flat_map(|written| written.at(lines))
     }
 
     /// The changes of a set at these lines; all of them if none can be placed there.
@@ -136,23 +154,37 @@ impl FileTrace {
         set: &BTreeSet<ChangeId>,
     ) -> BTreeSet<ChangeId> {
         let unplaced = self.unplaced.intersection(set).copied();
-        let found: BTreeSet<ChangeId> =
-            self.at(lines, set).map(|hunk| hunk.change).chain(unplaced).collect();
+        let at = self.at(lines, |id| set.contains(&id));
+        let found: BTreeSet<ChangeId> = at.map(|hunk| hunk.change).chain(unplaced).collect();
         if found.is_empty() { set.clone() } else { found }
     }
 
-    /// The changes after `first`, outside of a set, at these lines: what stands in the way.
+    /// The changes after `first`, outside of a set, at these lines: what stands in the way. That is
+    /// never Retake itself.
     pub(super) fn later_changes_at(
         &self,
         lines: &Range<usize>,
         first: ChangeId,
         set: &BTreeSet<ChangeId>,
     ) -> BTreeSet<ChangeId> {
-        let is_later = |hunk: &&TracedHunk| {
-            hunk.change > first && !hunk.by_retake && !set.contains(&hunk.change)
+        let is_later = |written: &&ChangeTrace| {
+            let id = written.change;
+            id > first && written.actor != Actor::Retake && !set.contains(&id)
         };
-        let at = |hunk: &&TracedHunk| hunk.is_at(lines);
-        self.hunks.iter().filter(is_later).filter(at).map(|hunk| hunk.change).collect()
+        let later = self.written.iter().filter(is_later);
+        later.filter(|it| it.at(lines).next().is_some()).map(|written| written.change).collect()
+    }
+
+    /// The newest change by an agent or the person that wrote a line of the file now. What git and
+    /// Retake brought back was there before.
+    pub(super) fn writer_of(&self, line: usize) -> Option<ChangeId> {
+        let place = line..line + 1;
+        let mut newest_first = self.written.iter().rev();
+        let is_writer = |written: &&ChangeTrace| {
+            !matches!(written.actor, Actor::Git | Actor::Retake)
+                && written.at(&place).any(|hunk| !hunk.now.is_empty())
+        };
+        newest_first.find(is_writer).map(|written| written.change)
     }
 }
 

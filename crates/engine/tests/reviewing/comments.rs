@@ -187,3 +187,61 @@ fn a_comment_is_for_whoever_changed_the_place() {
         "#]],
     );
 }
+
+/// On lines a comment is for the agent that wrote them, not for the last one in the file.
+#[test]
+fn a_comment_on_lines_is_for_the_agent_that_wrote_them() {
+    check(
+        r"
+        file a.txt: 1\n2\n3\n4\n5\n6\n7\n8\n9\n
+        init
+        say d: go
+        edit d e1 a.txt: 2 => two
+        say other: go
+        edit other e2 a.txt: 9 => 9\nten
+        comment a.txt:2: back to the number
+        comment a.txt:10: and this
+        comment a.txt:5: that was there before
+        rollback dialog=other
+        comment a.txt:5: that was there before
+        ",
+        &expect![[""]],
+    );
+}
+
+/// It follows a file that is moved, and does not jump to equal lines elsewhere.
+#[test]
+fn a_comment_follows_a_move_and_does_not_jump() {
+    check(
+        r"
+        file a.py: def a():\n    x = 1\n    return x\n\ndef c():\n    y = 2\n    return x\n
+        init
+        say d: go
+        edit d e1 a.py: x = 1 => x = 3
+        comment a.py:3: why?
+        shell d s2: mv a.py b.py
+        comments
+        review all
+        shell d s3: sed -i 1,4d b.py
+        comments
+        ",
+        &expect![[""]],
+    );
+}
+
+/// A number is never given twice: an answer is to the question that was asked.
+#[test]
+fn numbers_are_not_used_again() {
+    check(
+        r"
+        file a.txt: 1\n
+        init
+        say d: go
+        edit d e1 a.txt: 1 => one
+        question a.txt:1: why?
+        uncomment 1
+        question a.txt:1: is it safe?
+        ",
+        &expect![[""]],
+    );
+}

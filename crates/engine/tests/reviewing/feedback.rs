@@ -187,3 +187,46 @@ fn hostile_names_and_texts_are_escaped() {
         "#]],
     );
 }
+
+/// Each agent hears of its own work only; lines of others are not quoted as its own.
+#[test]
+fn agents_hear_of_their_own_work_only() {
+    check(
+        r"
+        file a.txt: 1\n2\n3\n4\n5\n
+        file b.txt: b\n
+        file c.txt: 1\n2\n3\n
+        init
+        say d: go
+        edit d e1 a.txt: 2 => two
+        edit d e3 c.txt: 2 => two
+        say other: go
+        edit other e2 b.txt: b => B
+        run sed -i 's/two/my_private_note/' c.txt
+        reject-hunks all because=no cascade
+        feedback d
+        feedback other
+        reject-hunks everything cascade
+        ",
+        &expect![[""]],
+    );
+}
+
+/// Lines of files that hold secrets are not told to anybody.
+#[test]
+fn lines_of_secret_files_are_not_quoted() {
+    check(
+        r"
+        file .env: ONE=1\nAPI_KEY=not-for-models\n
+        init
+        say d: go
+        shell d s1: sed -i 2d .env
+        turn-end d
+        reject-hunks all because=keep_it
+        comment .env:2: never touch this
+        send-comments
+        feedback d
+        ",
+        &expect![[""]],
+    );
+}

@@ -197,3 +197,51 @@ fn a_hunk_is_reviewed_when_all_its_lines_are() {
         "#]],
     );
 }
+
+/// A mark is of the line that was seen: what is written again after a rejection is open, also if it
+/// is too short to be remembered.
+#[test]
+fn what_was_rejected_and_comes_again_is_open() {
+    check(
+        r"
+        file a.txt: a\nb\nc\nd\ne\nf\ng\n
+        init
+        say d: go
+        edit d e1 a.txt: a\n => a\na_line_that_is_long_enough_to_be_known\n
+        edit d e2 a.txt: f\n => f\nx\n
+        keep all
+        reject-hunks all
+        edit d e3 a.txt: a\n => a\na_line_that_is_long_enough_to_be_known\n
+        edit d e4 a.txt: f\n => f\nx\n
+        review all
+        keep all
+        review all
+        rollback call=e3
+        edit d e5 a.txt: a\n => a\na_line_that_is_long_enough_to_be_known\n
+        review all
+        ",
+        &expect![[""]],
+    );
+}
+
+/// Keeping all that is shown of a change vouches for no line of it that was not.
+#[test]
+fn a_line_that_was_not_shown_is_open_when_it_appears() {
+    check(
+        r"
+        file a.txt: 1\n2\n3\n4\n5\n6\n7\n8\n9\n
+        init
+        say d: go
+        shell d s1: sed -i 's/^5$/5\nBACKDOOR/; s/^1$/one/' a.txt
+        say other: go
+        shell other s2: sed -i '/BACKDOOR/d; s/^9$/nine/' a.txt
+        keep all
+        statuses
+        rollback dialog=other
+        review all
+        accept call=s1
+        review all
+        ",
+        &expect![[""]],
+    );
+}

@@ -291,3 +291,71 @@ fn what_was_decided_meanwhile_is_dropped() {
         "#]],
     );
 }
+
+/// The person's later word counts.
+#[test]
+fn what_is_kept_or_rejected_meanwhile_waits_no_more() {
+    check(
+        r"
+        file a.txt: 1\n2\n3\n4\n5\n6\n7\n8\n9\n
+        init
+        say d: go
+        edit d e1 a.txt: 2 => two
+        edit d e2 a.txt: 8 => eight
+        queue all
+        keep all a.txt#1
+        reject-hunks all a.txt#2
+        waiting
+        undo
+        turn-end d
+        carry-out
+        cat a.txt
+        ",
+        &expect![[""]],
+    );
+}
+
+/// A second rejection of the same place adds to the first.
+#[test]
+fn lines_and_reasons_of_one_place_are_joined() {
+    check(
+        r"
+        file a.txt: 1\n2\n
+        init
+        say d: go
+        edit d e1 a.txt: 1 => 1\nx1\nx2\nx3\nx4
+        queue all a.txt#1:+1 because=one
+        queue all a.txt#1:+3 because=three
+        waiting
+        queue all a.txt#1:+3 because=three
+        turn-end d
+        carry-out
+        cat a.txt
+        ",
+        &expect![[""]],
+    );
+}
+
+/// What waits is taken back without another question, so that it is never the person's own work.
+#[test]
+fn the_persons_own_work_does_not_wait() {
+    check(
+        r"
+        file a.txt: 1\n2\n3\n4\n5\n6\n7\n8\n9\n
+        init
+        say d: go
+        edit d e1 a.txt: 2 => two
+        edit d e2 a.txt: 8 => eight
+        run sed -i 's/two/mine/' a.txt
+        file own.txt: my own precious work\n
+        queue everything own.txt#1
+        queue everything
+        queue all a.txt#1 cascade
+        turn-end d
+        carry-out
+        cat a.txt
+        cat own.txt
+        ",
+        &expect![[""]],
+    );
+}

@@ -181,3 +181,29 @@ fn a_rejected_file_that_is_made_again_is_a_repeat() {
         "#]],
     );
 }
+
+/// An edit around lines that are there since the person, git, or a person's yes brought them back
+/// adds nothing again.
+#[test]
+fn lines_that_were_there_before_an_edit_are_not_added_again() {
+    check(
+        r"
+        file a.py: def f():\n    compute_the_total_price(order)\n
+        init
+        say d: go
+        shell d s1: printf 'def g():\n    validate_all_the_inputs(order)\n' >> a.py
+        reject-hunks all because=no_g
+        run printf 'def g():\n    validate_all_the_inputs(order)\n' >> a.py
+        look
+        shell d s2: sed -i 's/^/  /' a.py
+        again
+        feedback d
+        shell d s3: printf 'def g():\n    validate_all_the_inputs(order)\n' >> a.py
+        again
+        keep call=s3
+        shell d s4: printf 'def g():\n    validate_all_the_inputs(order)\n' >> a.py
+        again
+        ",
+        &expect![[""]],
+    );
+}
