@@ -1,12 +1,15 @@
 //! Rejections that wait for the end of a turn.
 
+use std::process::{Command, Stdio};
+
 use expect_test::expect;
+use retake_testkit::machine::{MachineRequirement, has_all};
 use serde_json::json;
 
 use super::{LINES, end_turn, ids_in, review, seen, without_ids};
 use crate::daemon::Daemon;
 use crate::hook::{claude, prompt, write_call};
-use crate::support::World;
+use crate::support::{World, ran};
 
 /// An agent that has changed two places and is still at work.
 fn at_work() -> (World, Vec<String>) {
@@ -47,13 +50,6 @@ fn a_rejection_waits_for_the_end_of_the_turn() {
     let again = world.ok(&["reject", &ids[0], "--wait"]);
     assert!(again.starts_with("Rejection 1 waits until d1"), "once is enough: {again}");
     end_turn(&world, "d1");
-    let told = world.run(&["review"]);
-    assert!(
-        without_ids(&told.stderr)
-            .contains("note: rejection 1 of HUNK-ID------ in a.txt was carried out as o"),
-        "{}",
-        told.stderr
-    );
     assert_eq!(world.read("a.txt"), LINES.replace("\n11\n", "\neleven\n"));
     let queue = world.run(&["review", "--queue", "--json"]).json();
     assert_eq!(queue["entries"][0]["state"], "done", "{queue:#}");
@@ -103,11 +99,9 @@ fn a_hunk_that_changed_meanwhile_is_left_and_the_queue_says_why() {
     world.ok(&["reject", &ids[0], "--wait"]);
     world.shell("k2", "sed -i 's/^two$/zwei/' a.txt");
     end_turn(&world, "d1");
-    let told = world.run(&["review"]).stderr;
-    assert!(told.contains("was dropped: the place changed since"), "{told}");
     assert!(world.read("a.txt").contains("zwei"));
     let queue = world.ok(&["review", "--queue"]);
-    assert!(queue.contains("dropped:"), "{queue}");
+    assert!(queue.contains("dropped: the place changed since"), "{queue}");
 }
 
 #[test]
@@ -128,6 +122,32 @@ fn other_lines_of_a_hunk_that_waits_are_queued_too() {
     for entry in queue["entries"].as_array().unwrap() {
         assert_eq!(entry["state"], "done", "{queue:#}");
     }
+}
+
+/// Nothing has told that the turn has ended, and nothing has happened for ten minutes.
+#[test]
+fn what_is_due_is_carried_out_by_the_next_command_which_says_so() {
+    if !has_all(&[MachineRequirement::Program("faketime")]) {
+        return;
+    }
+    let (world, ids) = at_work();
+    world.ok(&["reject", &ids[0], "--wait"]);
+    world.ok(&["reject", &ids[1], "--wait"]);
+    let later = |world: &World, words: &[&str]| {
+        let command = world.command(words);
+        let mut faked = Command::new("faketime");
+        faked.args(["-f", "+11m"]).arg(command.get_program()).args(command.get_args()).env_clear();
+        faked.envs(command.get_envs().map(|(name, value)| (name, value.unwrap())));
+        ran(faked.current_dir(world.root()).stdin(Stdio::null()).output().unwrap())
+    };
+    world.write("a.txt", both().replace("eleven", "elf"));
+    let told = later(&world, &["review"]);
+    assert_eq!(world.read("a.txt"), both().replace("two", "2").replace("eleven", "elf"));
+    let told = without_ids(&told.stderr);
+    let done = "note: rejection 1 of HUNK-ID------ in a.txt was carried out as o";
+    let dropped =
+        "note: rejection 2 of HUNK-ID------ in a.txt was dropped: the place changed since";
+    assert!(told.contains(done) && told.contains(dropped), "{told}");
 }
 
 /// Claude Code writes a file, the person rejects it, and the turn ends.
