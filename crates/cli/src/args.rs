@@ -42,7 +42,9 @@ pub(crate) use history::{
     ConversationArgs, HistoryArgs, HistoryCommand, HistoryCondenseArgs, HistoryExportArgs,
     HistoryImportArgs, HistoryShowArgs,
 };
-pub(crate) use hunk_name::{ChangeOrHunkArg, HunkArg, HunkPlaceArgs, parse_range};
+pub(crate) use hunk_name::{
+    ChangeOrHunkArg, HunkArg, HunkPlaceArgs, format_lines, parse_lines, parse_range,
+};
 pub(crate) use look::{
     BlameArgs, ChangeFilterArgs, ChangeOrPathArg, DialogsArgs, DiffArgs, LineRangeArg, LogArgs,
     ProjectsArgs, ShowArgs, StatusArgs,

@@ -11,6 +11,7 @@ use retake_service::caller::{
     CallerHints, CallerProcess, ancestors_of, permit_request, refused_plan_reason, resolve_caller,
 };
 use retake_service::request::ProjectCommand;
+use retake_service::review::CommentReader;
 
 use crate::args::{CliCommand, CommentCommand, ConfigCommand, DaemonCommand, HistoryCommand};
 use crate::context::CommandContext;
@@ -130,6 +131,15 @@ impl CommandContext {
             return Ok(());
         }
         permit_request(project, &caller, &command.clone().into())
+    }
+
+    /// Who reads comments here: the person, or an agent that sees only what was sent to it.
+    pub(crate) fn comment_reader(&self) -> CommentReader {
+        let caller = self.caller.borrow();
+        if caller.is_person() {
+            return CommentReader::Person;
+        }
+        CommentReader::Agent(caller.dialog().cloned())
     }
 
     /// The refusal of a plan that is not the caller's to apply.

@@ -3,9 +3,10 @@
 //! A question shows its choices as `[y]es [d]iff [N]o`; the capital letter is what Enter means.
 //! Invariants: without a clear answer nothing is agreed to, so the end of input and
 //! [`MAX_ANSWERS`] answers that fit no choice decline. Questions are asked only where
-//! [`crate::output::is_interactive`] returns true.
+//! [`crate::output::is_interactive`] returns true; a command that is a conversation from its start,
+//! as `review -p`, also takes its answers from a pipe.
 
-use std::io::{self, BufRead as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 
 use anyhow::Result;
 use unicode_width::UnicodeWidthStr as _;
@@ -42,17 +43,31 @@ pub(crate) struct ChoiceQuestion<'a, T> {
     pub(crate) text: &'a str,
     /// Choices with different first letters.
     pub(crate) choices: &'a [AnswerChoice<T>],
-    /// Index of the choice that Enter means.
-    pub(crate) default: usize,
+    /// Index of the choice that Enter means, if it means one.
+    pub(crate) default: Option<usize>,
 }
 
 impl<T: Copy> ChoiceQuestion<'_, T> {
     /// Asks; none if the person declined to answer.
     pub(crate) fn ask(&self) -> io::Result<Option<T>> {
+        self.ask_at_most(MAX_ANSWERS)
+    }
+
+    /// Asks until an answer fits; none at the end of input.
+    pub(crate) fn ask_until_answered(&self) -> io::Result<Option<T>> {
+        self.ask_at_most(usize::MAX)
+    }
+
+    fn ask_at_most(&self, times: usize) -> io::Result<Option<T>> {
         let keys: Vec<_> = self.choices.iter().map(AnswerChoice::key).collect();
-        let reminder = reminder_text(&keys);
-        ask_until_clear(&self.prompt(screen_width()), &reminder, |answer| match answer {
-            "" => self.choices.get(self.default).map(|choice| choice.value),
+        let repeated = RepeatedQuestion {
+            prompt: &self.prompt(screen_width()),
+            reminder: &reminder_text(&keys),
+            times,
+        };
+        let default = self.default.and_then(|at| self.choices.get(at));
+        repeated.ask(|answer| match answer {
+            "" => default.map(|choice| choice.value),
             answer => self.choices.iter().find(|c| c.matches(answer)).map(|choice| choice.value),
         })
     }
@@ -63,7 +78,8 @@ impl<T: Copy> ChoiceQuestion<'_, T> {
         let mut column = prompt.lines().next_back().map_or(0, str::width);
         for (at, choice) in self.choices.iter().enumerate() {
             let (key, rest) = choice.label.split_at(1);
-            let key = if at == self.default { key.to_ascii_uppercase() } else { key.to_owned() };
+            let key =
+                if Some(at) == self.default { key.to_ascii_uppercase() } else { key.to_owned() };
             let words = format!("[{key}]{rest}");
             // One more column for the blank before the answer.
             if column > 0 && column + 1 + words.width() + 1 >= width {
@@ -97,7 +113,7 @@ pub(crate) fn confirm(text: &str, diff: Option<ShowDiff<'_>>) -> Result<bool> {
         choices.push(AnswerChoice { label: "diff", value: ConfirmAnswer::Diff });
     }
     choices.push(AnswerChoice { label: "no", value: ConfirmAnswer::No });
-    let question = ChoiceQuestion { text, choices: &choices, default: choices.len() - 1 };
+    let question = ChoiceQuestion { text, choices: &choices, default: Some(choices.len() - 1) };
     loop {
         match (question.ask()?, diff) {
             (Some(ConfirmAnswer::Diff), Some(diff)) => show_diff(diff)?,
@@ -121,41 +137,59 @@ pub(crate) fn show_diff(diff: ShowDiff<'_>) -> Result<()> {
 pub(crate) fn ask_number(text: &str, most: usize) -> io::Result<Option<usize>> {
     let prompt = format!("{text} [1-{most}] [N]one ");
     let reminder = format!("Please answer with a number from 1 to {most}, or n.\n");
-    let answer = ask_until_clear(&prompt, &reminder, |answer| match answer {
+    let repeated = RepeatedQuestion { prompt: &prompt, reminder: &reminder, times: MAX_ANSWERS };
+    let answer = repeated.ask(|answer| match answer {
         "" | "n" | "no" | "none" => Some(None),
         number => number.parse().ok().filter(|number| (1..=most).contains(number)).map(Some),
     })?;
     Ok(answer.flatten())
 }
 
-/// Repeats the question until `parse` accepts the answer, in lower case.
-fn ask_until_clear<T>(
-    prompt: &str,
-    reminder: &str,
-    parse: impl Fn(&str) -> Option<T>,
-) -> io::Result<Option<T>> {
-    for count in 1..=MAX_ANSWERS {
-        print_to_person(prompt);
-        let Some(answer) = read_answer()? else {
-            print_to_person("\n");
-            return Ok(None);
-        };
-        if let Some(value) = parse(&answer) {
-            return Ok(Some(value));
-        }
-        if count < MAX_ANSWERS {
-            print_to_person(reminder);
-        }
+/// Asks for words of the person, on one line; none at the end of input. `prompt` is safe to show.
+pub(crate) fn ask_words(prompt: &str) -> io::Result<Option<String>> {
+    print_to_person(prompt);
+    let line = read_line()?;
+    if line.is_none() {
+        print_to_person("\n");
     }
-    Ok(None)
+    Ok(line)
+}
+
+/// A question that is repeated until an answer fits.
+struct RepeatedQuestion<'a> {
+    prompt: &'a str,
+    reminder: &'a str,
+    /// Maximum answers that are read.
+    times: usize,
+}
+
+impl RepeatedQuestion<'_> {
+    /// Asks until `parse` accepts the answer, in lower case.
+    fn ask<T>(&self, parse: impl Fn(&str) -> Option<T>) -> io::Result<Option<T>> {
+        for count in 1..=self.times {
+            let Some(answer) = ask_words(self.prompt)? else { return Ok(None) };
+            if let Some(value) = parse(&answer.to_lowercase()) {
+                return Ok(Some(value));
+            }
+            if count < self.times {
+                print_to_person(self.reminder);
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// Reads one line; none at the end of input, where a line without its end counts as no answer.
-fn read_answer() -> io::Result<Option<String>> {
+fn read_line() -> io::Result<Option<String>> {
     let mut line = Vec::new();
-    io::stdin().lock().read_until(b'\n', &mut line)?;
+    let mut stdin = io::stdin().lock();
+    stdin.read_until(b'\n', &mut line)?;
     let is_whole = line.ends_with(b"\n");
-    Ok(is_whole.then(|| String::from_utf8_lossy(&line).trim().to_lowercase()))
+    if is_whole && !stdin.is_terminal() {
+        // A terminal shows the answer with its newline.
+        print_to_person("\n");
+    }
+    Ok(is_whole.then(|| String::from_utf8_lossy(&line).trim().to_owned()))
 }
 
 /// `Please answer y, d or n.`
@@ -181,7 +215,7 @@ mod tests {
 
     #[test]
     fn choices_are_broken_where_the_line_ends() {
-        let question = ChoiceQuestion { text: "What then?", choices: &CHOICES, default: 0 };
+        let question = ChoiceQuestion { text: "What then?", choices: &CHOICES, default: Some(0) };
         let one_line = "What then? [K]eep the file as it is [b]oth versions with markers \
                         [t]ake the later edit back too [d]iff ";
         assert_eq!(question.prompt(200), one_line);

@@ -76,6 +76,9 @@ impl<'a> PlanDetails<'a> {
             (PlanReason::Merged, _) if self.has_later_edits_of_person(file)? => {
                 "your later edits stay".to_owned()
             }
+            (PlanReason::Merged, _) if self.plan.takes_places_of(file) => {
+                "its other hunks stay".to_owned()
+            }
             (PlanReason::Merged, _) => "later edits stay".to_owned(),
             (reason, _) => reason.to_string(),
         })

@@ -59,7 +59,7 @@ pub(crate) const GROUPS: &[CommandGroup] = &[
 /// Examples of `retake -h`.
 const EXAMPLES: &str = "  retake setup        Connect your agents, once
   retake status       See what agents changed and you have not reviewed
-  retake diff         Read these changes
+  retake review -p    Keep or reject it, place by place
   retake undo         Take back the latest turn of an agent";
 
 /// Where `retake -h` points to.

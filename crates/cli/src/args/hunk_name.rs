@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::Args;
 use retake_engine::HunkLines;
 use retake_engine::model::{ChangeId, HunkId};
+use retake_service::review::parse_hunk_lines;
 
 /// Maximum number of a line; no hunk has more.
 const MAX_LINE_NUMBER: u32 = 10_000_000;
@@ -59,31 +60,19 @@ impl FromStr for ChangeOrHunkArg {
 #[derive(Debug, Args)]
 pub(crate) struct HunkPlaceArgs {
     /// Scope of the hunks, as in `retake review` [default: all, then everything]
-    #[arg(long = "scope", value_name = "SCOPE")]
+    #[arg(long = "scope", value_name = "SCOPE", hide_short_help = true)]
     pub(crate) hunk_scope: Option<String>,
     /// Digest of the hunk's file, for one of several equal hunks (see `retake review --json`)
-    #[arg(long, value_name = "DIGEST")]
+    #[arg(long, value_name = "DIGEST", hide_short_help = true)]
     pub(crate) digest: Option<String>,
 }
 
 /// Reads lines of a hunk: `+1-3,-2`.
 pub(crate) fn parse_lines(text: &str) -> Result<HunkLines, String> {
-    let error = || {
-        format!(
-            "'{text}' does not name lines of a hunk; write +2 for the second line that was added, \
-             -1 for the first one that was removed, ranges as +1-3, several as +1-3,-2"
-        )
-    };
-    let mut lines = HunkLines::default();
-    for item in text.split(',').map(str::trim) {
-        let (numbers, set): (_, &mut BTreeSet<u32>) = match item.split_at_checked(1) {
-            Some(("+", numbers)) => (numbers, &mut lines.added),
-            Some(("-", numbers)) => (numbers, &mut lines.removed),
-            _ => return Err(error()),
-        };
-        set.extend(parse_range(numbers).ok_or_else(error)?);
-    }
-    Ok(lines)
+    parse_hunk_lines(text).map_err(|error| match error.hint {
+        Some(hint) => format!("{}; {hint}", error.message),
+        None => error.message,
+    })
 }
 
 /// Reads `3` or `1-3`.

@@ -12,7 +12,7 @@ use super::{ChangeOrHunkArg, HunkPlaceArgs};
 use crate::time;
 
 /// How a command that writes files goes about it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct ApplyArgs {
     /// Show what would be done, and change nothing
     #[arg(long)]

@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 #[command(
     after_help = "Scopes:\n  all          all changes of agents that wait for approval (the default)\n  last-turn    the newest turn of an agent\n  unseen       changes of agents since you closed a review or said that all is seen\n  claude-2     a dialog, by its name; claude-2:3 is the answer to its message 3\n  call:ID      one tool call; agent:ID is one agent of a dialog\n  c12,c13      these changes\n  everything   your own changes, too\n\nA first word that names a scope is one; name a file that is called so behind `--`. With paths, the\nlines of each hunk are shown. Listing decides on nothing and does not move `unseen`; closing `-p`\nand --seen do.\n\nWith --json, `files` are the files of the scope and `contents` their hunks. `review -p` exits with 0\nif all is decided on, with 3 if something is open.\n\nExamples:\n  retake review\n  retake review last-turn -p\n  retake review claude-2:3 src/\n  retake review --patch | git apply --cached"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is one switch of the command line")]
 pub(crate) struct ReviewArgs {
     /// Scope to review [default: all], then files and folders
     #[arg(value_name = "SCOPE|PATH")]

@@ -126,7 +126,7 @@ const COMPLETIONS_HELP: &str = r#"Add one line to the startup file of your shell
   ~/.bashrc                   eval "$(retake completions bash)"
   ~/.zshrc, after compinit    eval "$(retake completions zsh)"
   ~/.config/fish/config.fish  retake completions fish | source
-The shell then completes commands, options, change ids, dialogs, checkpoints and agents of the
+The shell then completes commands, options, change ids, hunks, dialogs, checkpoints and agents of the
 project in the current folder. Completion only reads the record. Other shells complete commands and
 options. Without SHELL, the shell is taken from $SHELL; on a terminal its line is printed.
 

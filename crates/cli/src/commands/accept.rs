@@ -2,12 +2,12 @@
 //! change is in it already.
 
 use anyhow::Result;
-use retake_engine::{AcceptedChanges, HunkRequest, Project, ReviewedHunks};
+use retake_engine::{AcceptedChanges, HunkChoice, HunkRequest, Project, ReviewedHunks};
 use retake_service::describe::list_names;
 use retake_service::documents;
 use retake_service::request::{self, ChangeScope};
 
-use crate::args::AcceptArgs;
+use crate::args::{AcceptArgs, format_lines};
 use crate::commands::scope::{DecisionTargets, HunkOptions, hunk_scope, review_selection};
 use crate::context::{CommandContext, Exit};
 use crate::describe::plural;
@@ -21,7 +21,7 @@ pub(super) fn run(context: &CommandContext, options: &AcceptArgs) -> Result<Exit
     let (scope, place, numbers) = (&options.scope, &options.place, &options.hunk[..]);
     let chosen = HunkOptions { scope, place, numbers };
     if let Some(hunks) = targets.hunk_request(context, &project, chosen)? {
-        return keep_hunks(context, &project, hunks);
+        return keep_hunks(context, &project, &hunks);
     }
     let scope = if options.hunk.is_empty() {
         ChangeScope::Changes(review_selection(context, &project, &options.scope)?)
@@ -38,20 +38,23 @@ pub(super) fn run(context: &CommandContext, options: &AcceptArgs) -> Result<Exit
 }
 
 /// Keeps hunks of a review.
-fn keep_hunks(context: &CommandContext, project: &Project, hunks: HunkRequest) -> Result<Exit> {
-    let done = context.run_request(project, request::KeepHunks { hunks })?;
+fn keep_hunks(context: &CommandContext, project: &Project, hunks: &HunkRequest) -> Result<Exit> {
+    let done = context.run_request(project, request::KeepHunks { hunks: hunks.clone() })?;
     if context.json {
         context.out.json(&documents::ReviewedHunksDocument::from(&done))?;
     } else {
-        context.out.text(&(describe_kept(&done) + "\n"))?;
+        context.out.text(&(describe_kept(hunks, &done) + "\n"))?;
     }
     Ok(Exit::Done)
 }
 
 /// Describes what keeping hunks did.
-fn describe_kept(done: &ReviewedHunks) -> String {
+pub(super) fn describe_kept(request: &HunkRequest, done: &ReviewedHunks) -> String {
     if done.hunks.is_empty() {
         return "There is no hunk to keep.".to_owned();
+    }
+    if let [HunkChoice { id, lines: Some(lines), .. }] = request.hunks.as_slice() {
+        return format!("Kept lines {} of {id}.", format_lines(lines));
     }
     let kept = plural(done.hunks.len() as u64, "hunk", "hunks");
     let changes: Vec<_> = done.accepted.iter().map(ToString::to_string).collect();

@@ -8,17 +8,19 @@ use std::io::{self, BufRead, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use retake_engine::model::{ErrorCode, Event};
+use retake_engine::model::{ErrorCode, Event, EventKind};
 use retake_engine::{Project, ReplySupport};
 use retake_service::Masking;
 use retake_service::documents::{self, LoadRepeats as _};
-use retake_service::request::{ProjectCommand as _, RecordEvents, Submission, new_idempotency_key};
+use retake_service::request::{
+    CarryOutRejections, ProjectCommand as _, RecordEvents, Submission, new_idempotency_key,
+};
 use serde::Serialize;
 
 use crate::args::{self, EventArgs};
 use crate::context::{CommandContext, Exit};
 use crate::failure::ApiError;
-use crate::output::{TextStyle, print_message};
+use crate::output::{TextStyle, print_message, warn};
 
 /// Maximum bytes of a line: an event carries a tool's input, not its output.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -137,6 +139,7 @@ impl<'a> EventRecorder<'a> {
         let recorded = recorded.and_then(|mut recorded| recorded.pop().transpose());
         let recorded = recorded.map_err(EventLineError::Line)?.unwrap_or_default();
         self.context.relay_to_other_projects(&recorded, &submission);
+        self.carry_out_rejections(&start, &submission.event);
         let mut reply = documents::EventReply::from(&recorded);
         if !reply.changes.is_empty()
             && let Ok(project) = self.open_project(&start)
@@ -145,6 +148,24 @@ impl<'a> EventRecorder<'a> {
             loaded.map_err(|error| EventLineError::Line(error.into()))?;
         }
         Ok(reply)
+    }
+
+    /// Carries out the rejections that waited for the turn that this event ends. What goes wrong is a
+    /// warning, and they wait on.
+    fn carry_out_rejections(&mut self, start: &Path, event: &Event) {
+        if !matches!(event.what, EventKind::TurnEnd { .. } | EventKind::DialogEnd {}) {
+            return;
+        }
+        let context = self.context;
+        let done = self.open_project(start).map_err(anyhow::Error::from).and_then(|project| {
+            if project.has_waiting_rejections()? {
+                context.run_request(project, CarryOutRejections {})?;
+            }
+            Ok(())
+        });
+        if let Err(error) = done {
+            warn(&format!("rejections still wait: {error:#}"));
+        }
     }
 
     fn open_project(&mut self, start: &Path) -> Result<&Project, ApiError> {

@@ -17,7 +17,7 @@ use crate::context::{CommandContext, Exit, resolve_dialog};
 use crate::describe::dialog_names;
 use crate::escape::escape_text;
 use crate::failure::ApiError;
-use crate::output::{TextStyle, print_message};
+use crate::output::{TextStyle, print_hint, print_message};
 
 /// Maximum dialogs that are named.
 const MAX_NAMED_DIALOGS: usize = 9;
@@ -27,9 +27,17 @@ const MAX_COPIES: usize = 3;
 pub(super) fn run(context: &CommandContext, options: &FeedbackArgs) -> Result<Exit> {
     let (project, _) = context.open_and_scan()?;
     carry_out_due(context, &project)?;
-    let Some(dialog) = dialog_to_tell(&project, options.dialog.as_deref())? else {
+    // An agent hears what is for itself.
+    let own = context.caller.borrow().dialog().cloned();
+    let dialog = match (own, options.dialog.as_deref()) {
+        (Some(own), None) => Some(own),
+        (_, named) => dialog_to_tell(&project, named)?,
+    };
+    let Some(dialog) = dialog else {
         return report_nothing(context, &project);
     };
+    let hear = TakeFeedback { dialog: dialog.clone(), channel: FeedbackChannel::Asked };
+    context.permit(&project, &hear)?;
     let feedback = Feedback { context, project: &project, dialog: &dialog };
     if options.copy {
         feedback.copy()
@@ -54,11 +62,11 @@ fn dialog_to_tell(project: &Project, named: Option<&str>) -> Result<Option<Dialo
     if found.len() <= 1 {
         return Ok(found.pop());
     }
-    let names = dialog_names(project)?;
-    let names: Vec<_> = found.iter().map(|id| names.dialog(id)).collect();
-    let listed = list_names(&names, MAX_NAMED_DIALOGS);
-    let message = format!("{} agents have something to hear: {listed}", names.len());
-    let hint = format!("name one: retake feedback {}", names[0]);
+    let known = dialog_names(project)?;
+    let dialogs: Vec<_> = found.iter().map(|id| known.dialog(id)).collect();
+    let listed = list_names(&dialogs, MAX_NAMED_DIALOGS);
+    let message = format!("{} agents have something to hear: {listed}", dialogs.len());
+    let hint = format!("name one: retake feedback {}", dialogs[0]);
     Err(ApiError::new(ErrorCode::NeedsDialog, message, hint).into())
 }
 
@@ -150,6 +158,8 @@ impl Feedback<'_> {
             let text = "no clipboard was found (wl-copy, xclip, xsel, pbcopy, or a terminal), so \
                         this does not count as told";
             print_message("warning", TextStyle::Warn, text);
+            let name = self.name()?;
+            print_hint(&format!("copy it from here, then `retake feedback {name} --told`"));
             return Ok(Exit::Partly);
         };
         if self.context.json {

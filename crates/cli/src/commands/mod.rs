@@ -58,6 +58,7 @@ use anyhow::Result;
 use retake_engine::ProjectError;
 
 pub(crate) use daemon::{log_to_file, log_to_stderr};
+pub(crate) use review::describe_lines;
 
 use crate::args::{CliCommand, CommentArgs, ReviewArgs};
 use crate::commands::recording::nothing_recorded_text;

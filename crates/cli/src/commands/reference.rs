@@ -18,7 +18,7 @@ use crate::context::{CommandContext, Exit};
 const INTRODUCTION: &str = "\
 `retake -h` is the short form of this page, `retake COMMAND -h` that of one command. The same text as
 man pages is in [docs/man](man); `retake completions --help` has the lines that make your shell
-complete commands, options, change ids, dialogs, checkpoints and agents.
+complete commands, options, change ids, hunks, dialogs, checkpoints and agents.
 ";
 
 pub(super) fn run(context: &CommandContext) -> Result<Exit> {

@@ -119,7 +119,7 @@ impl<'a> Rejection<'a> {
         if self.context.json {
             self.context.out.json(&RejectionQueue::new(&queued.entries, Masking::Off))?;
         } else {
-            self.context.out.text(&describe_queued(self.project, &queued)?)?;
+            self.context.out.text(&describe_queued(self.project, &queued, self.context.out)?)?;
         }
         Ok(true)
     }

@@ -10,6 +10,7 @@ use retake_service::Masking;
 use retake_service::documents::{ContentDocument, DiffForm, ShownChange, SideContent, octal};
 
 use crate::args::{ChangeOrPathArg, ShowArgs};
+use crate::commands::review::describe_rejected_before;
 use crate::context::{CommandContext, Exit};
 use crate::describe::{self, describe_confidence, dialog_names, first_line, plural};
 use crate::escape::{escape, escape_text};
@@ -128,6 +129,9 @@ fn facts_table(context: &CommandContext, project: &Project, change: &Change) -> 
     // Only agents' changes are reviewed; that another was taken back is worth showing.
     if change.review_status().is_some() || !change.is_effective() {
         fact("status", change.status.to_string());
+    }
+    for operation in project.rejections_repeated_by(change.id)? {
+        fact("again", describe_rejected_before(project, operation)?);
     }
     if let Some(message) = project.message_for_change(change)? {
         fact("message", escape(first_line(&message.text)));

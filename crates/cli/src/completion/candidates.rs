@@ -4,18 +4,25 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap_complete::engine::CompletionCandidate;
-use retake_engine::model::{Actor, Caller, CallerChannel, CallerEvidence, ChangeStatus};
-use retake_engine::{ChangeFilter, Dialog, Project};
+use retake_engine::model::{
+    Actor, Caller, CallerChannel, CallerEvidence, ChangeStatus, CommentState, QueuedRejection,
+    ReviewComment,
+};
+use retake_engine::{ChangeFilter, Dialog, Project, ReviewScope};
+use retake_service::review::SCOPE_FORMS;
 
 use crate::args::{ColourChoice, GlobalArgs};
 use crate::checkpoint_id::short_checkpoint_id;
+use crate::commands::describe_lines;
 use crate::context::CommandContext;
-use crate::describe::{describe_path, first_words};
+use crate::describe::{describe_path, display_path, first_words};
 use crate::escape::escape;
 use crate::time::{DateStyle, TimeFormat};
 
 /// Maximum number of candidates from the record, the newest ones.
 const MAX_CANDIDATES: usize = 200;
+/// Number of hunks after which no further file is read for more.
+const MAX_HUNKS: usize = 50;
 
 /// A word that names a value on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +39,14 @@ pub(super) enum RecordedValue {
     Agent,
     /// A checkpoint.
     Checkpoint,
+    /// A scope of a review.
+    Scope,
+    /// A hunk of a review that is not reviewed.
+    Hunk,
+    /// A comment in one of these states.
+    Comment(&'static [CommentState]),
+    /// A rejection that waits in the queue.
+    WaitingRejection,
 }
 
 /// Where the record of a command line is.
@@ -81,6 +96,10 @@ impl RecordPlace {
             RecordedValue::Dialog => reader.dialogs(),
             RecordedValue::Agent => reader.agents(),
             RecordedValue::Checkpoint => reader.checkpoints(),
+            RecordedValue::Scope => reader.scopes(),
+            RecordedValue::Hunk => reader.hunks(),
+            RecordedValue::Comment(states) => reader.comments(states),
+            RecordedValue::WaitingRejection => reader.waiting_rejections(),
         }
     }
 }
@@ -115,6 +134,58 @@ impl RecordReader {
             described(dialog.name.clone(), about.trim_end_matches(": "), order)
         };
         Ok(dialogs.iter().take(MAX_CANDIDATES).enumerate().map(candidate).collect())
+    }
+
+    /// The words for scopes, then the dialogs.
+    fn scopes(&self) -> anyhow::Result<Vec<CompletionCandidate>> {
+        let is_word =
+            |form: &str| form.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        let words = SCOPE_FORMS.iter().filter(|(form, _)| is_word(form)).enumerate();
+        let mut found: Vec<_> =
+            words.map(|(order, (form, what))| described((*form).to_owned(), what, order)).collect();
+        let count = found.len();
+        let dialogs = self.dialogs()?.into_iter().enumerate();
+        found.extend(dialogs.map(|(order, dialog)| dialog.display_order(Some(count + order))));
+        Ok(found)
+    }
+
+    /// The first hunks that are not reviewed.
+    fn hunks(&self) -> anyhow::Result<Vec<CompletionCandidate>> {
+        let review = self.project.review(&ReviewScope::default())?;
+        let mut found = Vec::new();
+        for entry in review.entries() {
+            for file in review.files(entry)? {
+                for hunk in file.hunks.iter().filter(|hunk| !hunk.reviewed) {
+                    let about = format!("{}, {}", display_path(&file.path), describe_lines(hunk));
+                    found.push(described(hunk.id.to_string(), &about, found.len()));
+                }
+            }
+            if found.len() >= MAX_HUNKS {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn comments(&self, states: &[CommentState]) -> anyhow::Result<Vec<CompletionCandidate>> {
+        let comments = self.project.comments()?;
+        let comments = comments.iter().map(|one| &one.comment);
+        let newest = comments.rev().filter(|comment| states.contains(&comment.state));
+        let candidate = |(order, comment): (usize, &ReviewComment)| {
+            let place = comment.path.as_ref().map(|path| format!("{}: ", display_path(path)));
+            let about = format!("{}{}", place.unwrap_or_default(), first_words(&comment.text));
+            described(comment.id.to_string(), &about, order)
+        };
+        Ok(newest.take(MAX_CANDIDATES).enumerate().map(candidate).collect())
+    }
+
+    fn waiting_rejections(&self) -> anyhow::Result<Vec<CompletionCandidate>> {
+        let waiting = self.project.waiting_rejections()?;
+        let candidate = |(order, entry): (usize, &QueuedRejection)| {
+            let about = format!("{} in {}", entry.hunk, display_path(&entry.path));
+            described(entry.id.to_string(), &about, order)
+        };
+        Ok(waiting.iter().enumerate().map(candidate).collect())
     }
 
     fn agents(&self) -> anyhow::Result<Vec<CompletionCandidate>> {

@@ -3,7 +3,7 @@
 //! Arguments are told by their names, so that one rule holds for all commands: every `--dialog` is
 //! completed by dialogs. Values that clap knows itself and paths are completed by clap.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 use clap::{Arg, Command, ValueHint};
@@ -13,7 +13,9 @@ use clap_complete::engine::{
 use retake_agents::AgentKind;
 use retake_agents::history::HistoryFormat;
 use retake_agents::setup::has_own_setup;
-use retake_engine::model::{Actor, ChangeId, ChangeStatus, Confidence, ContextSource};
+use retake_engine::model::{
+    Actor, ChangeId, ChangeStatus, CommentState, Confidence, ContextSource,
+};
 use retake_service::settings::setting_keys;
 
 use super::candidates::{RecordPlace, RecordedValue};
@@ -28,6 +30,8 @@ enum ValueSource {
     Recorded(RecordedValue),
     /// The record, or a path.
     RecordedOrPath(RecordedValue),
+    /// A change, or a hunk of a review once the word begins like one: finding hunks reads files.
+    ChangeOrHunk(RecordedValue),
     /// A fixed list.
     Fixed(Vec<&'static str>),
     /// The keys of all settings.
@@ -62,10 +66,8 @@ fn add_source(argument: Arg, source: ValueSource, place: &Arc<RecordPlace>) -> A
             argument.add(ArgValueCandidates::new(move || place.candidates(value)))
         }
         ValueSource::RecordedOrPath(value) => {
-            argument.add(ArgValueCompleter::new(move |current: &std::ffi::OsStr| {
-                let mut found = place.candidates(value);
-                let start = current.as_encoded_bytes();
-                found.retain(|one| one.get_value().as_encoded_bytes().starts_with(start));
+            argument.add(ArgValueCompleter::new(move |current: &OsStr| {
+                let mut found = beginning_with(current, place.candidates(value));
                 // A file whose name looks like a change is meant as `./c7` only.
                 let means_change = |path: &CompletionCandidate| {
                     path.get_value().to_str().is_some_and(|name| name.parse::<ChangeId>().is_ok())
@@ -73,6 +75,13 @@ fn add_source(argument: Arg, source: ValueSource, place: &Arc<RecordPlace>) -> A
                 let paths = PathCompleter::any().complete(current).into_iter();
                 found.extend(paths.filter(|path| !means_change(path)));
                 found
+            }))
+        }
+        ValueSource::ChangeOrHunk(change) => {
+            argument.add(ArgValueCompleter::new(move |current: &OsStr| {
+                let is_hunk = current.as_encoded_bytes().starts_with(b"h");
+                let value = if is_hunk { RecordedValue::Hunk } else { change };
+                beginning_with(current, place.candidates(value))
             }))
         }
         ValueSource::Fixed(names) => argument.add(ArgValueCandidates::new(move || {
@@ -87,6 +96,15 @@ fn add_source(argument: Arg, source: ValueSource, place: &Arc<RecordPlace>) -> A
         ValueSource::Path => argument.value_hint(ValueHint::AnyPath),
         ValueSource::Clap | ValueSource::Free => argument,
     }
+}
+
+fn beginning_with(
+    current: &OsStr,
+    mut candidates: Vec<CompletionCandidate>,
+) -> Vec<CompletionCandidate> {
+    let start = current.as_encoded_bytes();
+    candidates.retain(|one| one.get_value().as_encoded_bytes().starts_with(start));
+    candidates
 }
 
 /// Tells by its names where the candidates of a command's argument come from.
@@ -104,6 +122,20 @@ fn source_of(command: &str, argument: &Arg) -> ValueSource {
         (_, "agent") => ValueSource::Recorded(RecordedValue::Agent),
         ("undo", _) if argument.is_positional() => {
             ValueSource::Recorded(RecordedValue::AgentChange)
+        }
+        ("review", "words") => ValueSource::RecordedOrPath(RecordedValue::Scope),
+        ("review", "cancel") => ValueSource::Recorded(RecordedValue::WaitingRejection),
+        (_, "hunk_scope") => ValueSource::Recorded(RecordedValue::Scope),
+        ("add", "place") => ValueSource::RecordedOrPath(RecordedValue::Hunk),
+        ("edit" | "send", "comment" | "comments") => {
+            ValueSource::Recorded(RecordedValue::Comment(&[CommentState::Draft]))
+        }
+        ("answer", "comment") => ValueSource::Recorded(RecordedValue::Comment(&[
+            CommentState::Sent,
+            CommentState::Answered,
+        ])),
+        ("remove" | "resolve", "comment") => {
+            ValueSource::Recorded(RecordedValue::Comment(CommentState::ALL))
         }
         ("restore", "checkpoint") => ValueSource::Recorded(RecordedValue::Checkpoint),
         ("get" | "set" | "unset", "key") => ValueSource::SettingKeys,
@@ -133,6 +165,7 @@ fn source_of_value(command: &str, argument: &Arg) -> ValueSource {
     };
     match (is_change, is_path) {
         (true, true) => ValueSource::RecordedOrPath(change),
+        (true, false) if names.contains("HUNK") => ValueSource::ChangeOrHunk(change),
         (true, false) => ValueSource::Recorded(change),
         (false, true) => ValueSource::Path,
         (false, false) if argument.get_value_parser().possible_values().is_some() => {
@@ -163,6 +196,7 @@ mod tests {
     const FREE: &[&str] = &[
         "before_message",
         "call",
+        "digest",
         "event",
         "hunk",
         "ids",
@@ -172,7 +206,9 @@ mod tests {
         "limit",
         "lines",
         "message",
+        "reason",
         "revoke",
+        "text",
         "turn",
         "values",
     ];

@@ -64,16 +64,22 @@ impl TextTable {
 
     /// The lines, each after `indent`, with two spaces between columns.
     pub(crate) fn render(&self, indent: &str, out: Output) -> String {
+        self.render_rows(indent, out).concat()
+    }
+
+    /// The lines of each row, for other text to be put between them.
+    pub(crate) fn render_rows(&self, indent: &str, out: Output) -> Vec<String> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let columns: Vec<Column> = (0..count).map(|at| self.column(at, count)).collect();
         let natural: Vec<usize> = (0..count).map(|at| self.natural_width(at)).collect();
         let room = out.width.map_or(usize::MAX, |width| width.saturating_sub(indent.width()));
         let widths = fit_columns(&columns, &natural, room);
-        let mut text = String::new();
-        for row in &self.rows {
+        let render = |row: &Vec<TableCell>| {
+            let mut text = String::new();
             render_row(row, &columns, &widths, indent, out.colour, &mut text);
-        }
-        text
+            text
+        };
+        self.rows.iter().map(render).collect()
     }
 
     fn column(&self, at: usize, count: usize) -> Column {

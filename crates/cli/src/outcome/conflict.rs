@@ -161,7 +161,7 @@ fn ask(files: &[&PlannedFile], later: &[Change]) -> Result<Option<ConflictAnswer
     let mut choices: Vec<_> = offered.into_iter().map(choice).collect();
     choices.push(AnswerChoice { label: "diff", value: ConflictAnswer::Diff });
     choices.push(AnswerChoice { label: "no, do nothing", value: ConflictAnswer::No });
-    Ok(ChoiceQuestion { text: "", choices: &choices, default: choices.len() - 1 }.ask()?)
+    Ok(ChoiceQuestion { text: "", choices: &choices, default: Some(choices.len() - 1) }.ask()?)
 }
 
 /// The later changes that stand in the way, each once.

@@ -65,12 +65,12 @@ impl Played<'_> {
 }
 
 /// An agent's shell call, whole.
-fn call(world: &World, command: &str) -> Ran {
+pub(crate) fn call(world: &World, command: &str) -> Ran {
     Played { called: Some(command), typed: command, ends: true }.run(world)
 }
 
 /// The agent s1 has written a file.
-fn worked() -> World {
+pub(crate) fn worked() -> World {
     let world = World::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
     claude(&world, &prompt("add two"));
     claude(&world, &write_call("PreToolUse", "a.txt", "two\n"));

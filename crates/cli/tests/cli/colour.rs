@@ -90,6 +90,27 @@ fn changed_words_stand_out_and_code_has_its_colours() {
 }
 
 #[test]
+fn lines_of_a_hunk_have_the_colours_of_a_difference() {
+    let world = shop();
+    let seen = visible(&world.ok(&["review", "shop.rs", "--color", "always"]));
+    let hunk = seen.split("\n\n").nth(1).unwrap();
+    expect![[r#"
+        <2>   <>  <2>   that begins so far above<>
+        <2>   <>  <2>   what is going to change<>
+        <2>   <>  <2>   that no diff shows it,<>
+        <2>  1<> <31>-<2 31>   <7 31>whose<2 31> end says<>
+        <2>  1<> <32>+<2 32>   <7 32>which<2 32> end says<>
+        <2>   <>  <2>   what it is */<>
+        <2>   <>  <35>fn<> <36>total<>(prices: &[<35>u32<>]) -> <35>u32<> {
+        <2>   <>      <35>let<> rest = <33>0<>;"#]]
+    .assert_eq(hunk.split_once('\n').unwrap().1);
+    for words in [&["review"][..], &["review", "shop.rs", "notes.xyz"], &["review", "--queue"]] {
+        let coloured = world.ok(&[words, &["--color", "always"]].concat());
+        assert_eq!(stripped(&coloured), world.ok(words), "{words:?}");
+    }
+}
+
+#[test]
 fn without_its_colours_it_is_the_plain_text() {
     let world = shop();
     let log = world.run(&["log", "--json"]).json();

@@ -116,6 +116,44 @@ fn values_come_from_the_project_with_a_description() {
 }
 
 #[test]
+fn scopes_hunks_comments_and_rejections_are_offered() {
+    let world = world();
+    world.say("d1", "go on");
+    world.shell("k2", "echo x >> src/main.rs");
+    let scopes = ["all", "last-turn", "unseen", "everything", "d1"];
+    assert_eq!(candidates(&world, &["accept", "--scope", ""]), scopes);
+    let offered = candidates(&world, &["review", ""]);
+    assert!(scopes.iter().all(|scope| offered.contains(&(*scope).to_owned())), "{offered:?}");
+    assert!(offered.contains(&"src/".to_owned()), "a path is offered, too: {offered:?}");
+    let seen = asked(&world, "fish", &["review", "un"]).text();
+    assert!(seen.starts_with("unseen\tchanges of agents since you closed a review"), "{seen}");
+    let document = world.run(&["review", "--json"]).json();
+    let hunk = document["contents"][0]["hunks"][0]["id"].as_str().unwrap();
+    for words in [&["accept", "h"][..], &["reject", "h"], &["comment", "add", "h"]] {
+        let seen = asked(&world, "fish", words).text();
+        assert!(seen.starts_with(&format!("{hunk}\ta.txt, line 1\n")), "{words:?}: {seen}");
+        assert!(seen.contains("\tsrc/main.rs, line 2\n"), "{words:?}: {seen}");
+    }
+    // What is decided on is not offered again.
+    world.ok(&["accept", hunk]);
+    assert_eq!(candidates(&world, &["reject", hunk]), [""; 0]);
+    world.ok(&["comment", "add", "src/main.rs", "why $(touch owned)?"]);
+    world.ok(&["comment", "add", "-", "all of it"]);
+    world.ok(&["comment", "send", "2"]);
+    assert_eq!(candidates(&world, &["comment", "edit", ""]), ["1"]);
+    assert_eq!(candidates(&world, &["comment", "send", ""]), ["1"]);
+    assert_eq!(candidates(&world, &["comment", "answer", ""]), ["2"]);
+    assert_eq!(candidates(&world, &["comment", "resolve", ""]), ["2", "1"]);
+    let seen = asked(&world, "fish", &["comment", "edit", ""]).text();
+    assert_eq!(seen, "1\tsrc/main.rs: why $(touch owned)?\n");
+    let second = document["contents"][1]["hunks"][0]["id"].as_str().unwrap();
+    world.ok(&["reject", second, "--wait"]);
+    let seen = asked(&world, "fish", &["review", "--cancel", ""]).text();
+    assert_eq!(seen, format!("1\t{second} in src/main.rs\n"));
+    assert_eq!(candidates(&world, &["feedback", ""]), ["d1"]);
+}
+
+#[test]
 fn fixed_values_and_paths_are_offered_and_hidden_commands_never() {
     let world = world();
     let all = |words: &[&str]| candidates(&world, words).join(" ");

@@ -87,6 +87,7 @@ fn an_interrupted_operation_is_told_of_until_it_is_settled() {
           M  c.txt  +1  -0  c8
 
           retake diff     see what agents changed
+          retake review   keep it or take it back place by place
           retake undo     take back the last turn; your own edits stay
           retake approve  keep it
 

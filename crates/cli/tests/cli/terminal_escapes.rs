@@ -92,6 +92,15 @@ fn nothing_that_takes_back_lets_an_escape_through() {
     // First what only shows or refuses, then what writes, and what undoes that.
     for words in [
         "session",
+        "review",
+        "review everything",
+        "review --report",
+        "review EVIL",
+        "comment add - EVIL",
+        "comment add EVIL EVIL",
+        "comment",
+        "comment send",
+        "feedback",
         "undo --dry-run --diff",
         "reject --all --dry-run --diff",
         "rollback --agent EVIL",

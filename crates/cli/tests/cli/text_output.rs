@@ -65,6 +65,7 @@ fn log_and_status_say_who_changed_what() {
           A  src.txt  +1  -0  c9
 
           retake diff     see what agents changed
+          retake review   keep it or take it back place by place
           retake undo     take back the last turn; your own edits stay
           retake approve  keep it
 

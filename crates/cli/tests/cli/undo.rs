@@ -335,6 +335,7 @@ fn what_git_took_back_is_passed_over_and_not_shown_as_if_it_were_there() {
           M  b.txt  +1  -0  c7
 
           retake diff     see what agents changed
+          retake review   keep it or take it back place by place
           retake undo     take back the last turn; your own edits stay
           retake approve  keep it
 

@@ -149,20 +149,37 @@ impl Project {
         Ok(candidates)
     }
 
+    /// Plans to take one operation back, whatever was done after it.
+    pub fn plan_undo_of(
+        &self,
+        id: OperationId,
+        options: TakeBackOptions,
+        at: Millis,
+    ) -> Result<Plan, OperationError> {
+        self.make_plan(at, |project| project.plan_undo_operation(id, options))
+    }
+
     /// Takes an operation back at once; the caller holds the lock and has scanned.
     pub(crate) fn undo_operation(
         &self,
         id: OperationId,
         at: Millis,
     ) -> Result<AppliedPlan, OperationError> {
-        let operation = self.store().operation(id)?.ok_or(OperationError::UnknownOperation(id))?;
-        let title = format!("undo of {} ({})", operation.id, operation.title);
-        let step = UndoStep::Operation(operation);
         // Changes by git in between do not matter here.
         let options = TakeBackOptions { across_git: true, ..TakeBackOptions::default() };
-        let mut plan = self.plan_step(OperationKind::Undo, title, &step, options)?;
+        let mut plan = self.plan_undo_operation(id, options)?;
         self.remember_approved(&mut plan)?;
         self.apply_locked(plan, at, &OperationControl::default())
+    }
+
+    fn plan_undo_operation(
+        &self,
+        id: OperationId,
+        options: TakeBackOptions,
+    ) -> Result<Plan, OperationError> {
+        let operation = self.store().operation(id)?.ok_or(OperationError::UnknownOperation(id))?;
+        let title = format!("undo of {} ({})", operation.id, operation.title);
+        self.plan_step(OperationKind::Undo, title, &UndoStep::Operation(operation), options)
     }
 
     /// Plans to take one step back.

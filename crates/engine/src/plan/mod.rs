@@ -315,6 +315,12 @@ impl Plan {
         !self.undoes.is_empty()
     }
 
+    /// Returns whether it takes single places of a file back, and leaves its others.
+    pub fn takes_places_of(&self, file: &PlannedFile) -> bool {
+        let FollowUp::Rejected { places, .. } = &self.follow_up else { return false };
+        places.iter().any(|places| places.part == file.part && places.path == file.path)
+    }
+
     /// Returns whether it only rewinds a conversation and writes no file.
     pub fn is_conversation_only(&self) -> bool {
         self.rewind.is_some() && self.files.is_empty() && self.marks.is_empty()

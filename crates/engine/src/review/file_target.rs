@@ -21,6 +21,13 @@ pub struct HunkLines {
     pub added: BTreeSet<u32>,
 }
 
+impl HunkLines {
+    /// Returns whether all of these lines are among them.
+    pub(super) fn includes(&self, other: &Self) -> bool {
+        other.removed.is_subset(&self.removed) && other.added.is_subset(&self.added)
+    }
+}
+
 /// Where a file is without some hunks, and what it holds then.
 #[derive(Clone, Debug)]
 pub(super) struct FileTarget {

@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use retake_model::{DialogId, Millis, ProcessKey, QueueState, QueuedRejection};
+use retake_model::{
+    DialogId, HunkId, Millis, ProcessKey, ProjectPath, QueueState, QueuedRejection,
+};
 use retake_store::{CallState, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +70,9 @@ impl Project {
             for (file, chosen) in part.part.files.iter().zip(&part.chosen) {
                 for (at_hunk, lines) in chosen {
                     let hunk = &file.hunks[*at_hunk];
-                    if let Some(waits) = hunk.queued {
+                    if let Some(waits) =
+                        self.waiting_with_lines(&file.path, hunk.id, lines.as_ref())?
+                    {
                         ids.push(waits);
                         continue;
                     }
@@ -115,6 +119,32 @@ impl Project {
         batch.commit()?;
         let rows = ids.into_iter().map(|id| self.store().queued_rejection(id));
         Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    /// Finds a rejection that waits and takes these lines of a hunk along, or all of it.
+    fn waiting_with_lines(
+        &self,
+        path: &ProjectPath,
+        hunk: HunkId,
+        lines: Option<&HunkLines>,
+    ) -> Result<Option<u64>, OperationError> {
+        for row in self.store().waiting_rejections_of(path)? {
+            if row.hunk != hunk {
+                continue;
+            }
+            let Ok(request) = serde_json::from_str::<QueuedRequest>(&row.request) else { continue };
+            let queued = request.lines.as_deref().map(serde_json::from_str::<HunkLines>);
+            let queued = queued.transpose().map_err(|error| unreadable(&error))?;
+            let is_covered = match (&queued, lines) {
+                (None, _) => true,
+                (Some(queued), Some(lines)) => queued.includes(lines),
+                (Some(_), None) => false,
+            };
+            if is_covered {
+                return Ok(Some(row.id));
+            }
+        }
+        Ok(None)
     }
 
     /// Takes a rejection out of the queue.

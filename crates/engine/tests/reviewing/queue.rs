@@ -119,6 +119,44 @@ fn a_rejection_is_cancelled_and_queued_once() {
     );
 }
 
+/// Other lines of a hunk of which some wait are queued, too; those that wait already are not.
+#[test]
+fn lines_of_a_hunk_that_waits_are_queued_once_each() {
+    check(
+        r"
+        file a.txt: 1\n
+        init
+        say d: go
+        edit d e1 a.txt: 1\n => 1\none\ntwo\nthree\nfour\n
+        queue all a.txt#1:+1
+        queue all a.txt#1:+3
+        queue all a.txt#1:+1
+        turn-end d
+        carry-out
+        cat a.txt
+        say d: on
+        queue all a.txt#1
+        queue all a.txt#1:+2
+        turn-end d
+        carry-out
+        cat a.txt
+        ",
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +4 -0
+            queued 1 while d at work
+            queued 2 while d at work
+            queued 1 while d at work
+            1 done
+            2 done
+            a.txt: 1\ntwo\nfour\n
+            queued 3 while d at work
+            queued 3 while d at work
+            3 done
+            a.txt: 1\n
+        "#]],
+    );
+}
+
 /// The turns of all agents behind a place are waited for.
 #[test]
 fn all_agents_behind_a_place_are_waited_for() {

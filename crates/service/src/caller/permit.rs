@@ -37,6 +37,7 @@ pub fn permit_request(
         | ProjectRequest::RescanProject(_)
         | ProjectRequest::MakeCheckpoint(_)
         | ProjectRequest::PlanUndo(_)
+        | ProjectRequest::PlanUndoOf(_)
         | ProjectRequest::PlanUndos(_)
         | ProjectRequest::PlanRedo(_)
         | ProjectRequest::PlanReject(_)

@@ -41,7 +41,7 @@ pub use record::{
 };
 pub use review::{
     AcceptChanges, ApplyPlan, ApproveDialog, ChangeScope, HunkSelection, PlanRedo, PlanReject,
-    PlanReset, PlanRestore, PlanRollback, PlanUndo, PlanUndos, RecoverOperation,
+    PlanReset, PlanRestore, PlanRollback, PlanUndo, PlanUndoOf, PlanUndos, RecoverOperation,
 };
 pub use title::SetDialogTitle;
 
@@ -195,6 +195,7 @@ requests!(
     MarkSeen,
     ImportContext,
     PlanUndo,
+    PlanUndoOf,
     PlanUndos,
     PlanRedo,
     PlanReject,
@@ -238,6 +239,7 @@ impl ProjectRequest {
             | Self::SetDialogTitle(_)
             | Self::ImportContext(_)
             | Self::PlanUndo(_)
+            | Self::PlanUndoOf(_)
             | Self::PlanUndos(_)
             | Self::PlanRedo(_)
             | Self::PlanReject(_)

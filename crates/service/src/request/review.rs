@@ -1,6 +1,8 @@
 //! Requests that decide on changes, take them back, or go back to an earlier state.
 
-use retake_engine::model::{ChangeId, Checkpoint, DialogId, Millis, Operation, RewindScope};
+use retake_engine::model::{
+    ChangeId, Checkpoint, DialogId, Millis, Operation, OperationId, RewindScope,
+};
 use retake_engine::{
     AcceptedChanges, AppliedPlan, Approval, GoToOptions, OperationControl, OperationError, Plan,
     Project, RecoveryChoice, RewindAction, RewindTarget, Selection, TakeBackOptions, UndoStep,
@@ -57,6 +59,34 @@ impl ProjectCommand for PlanUndo {
             return Ok(None);
         };
         Ok(Some((project.plan_with_rewind(plan, self.what, step.rewind_action())?, step)))
+    }
+}
+
+/// Plans to take one operation back, whatever was done after it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct PlanUndoOf {
+    /// The operation.
+    pub operation: OperationId,
+    /// How.
+    pub taking: TakeBackOptions,
+}
+
+impl ProjectCommand for PlanUndoOf {
+    type Answer = Plan;
+
+    const ONLY_PLANS: bool = true;
+
+    fn long_verb(&self) -> Option<&'static str> {
+        Some("undo")
+    }
+
+    fn run(
+        &self,
+        project: &Project,
+        at: Millis,
+        _progress: ProgressFn<'_>,
+    ) -> Result<Plan, ApiError> {
+        Ok(project.plan_undo_of(self.operation, self.taking, at)?)
     }
 }
 

@@ -14,7 +14,9 @@ use crate::output::TextStyle;
 
 pub(super) fn run(context: &CommandContext) -> Result<Exit> {
     let (project, _) = context.open_and_scan()?;
-    let comments = project.comments()?;
+    let reader = context.comment_reader();
+    let mut comments = project.comments()?;
+    comments.retain(|located| reader.sees(&located.comment));
     if context.json {
         let document = |one: &LocatedComment| CommentDocument::located(one, Masking::Off);
         context.out.json(&CommentList { comments: comments.iter().map(document).collect() })?;

@@ -17,6 +17,8 @@ use crate::args::{CommentAddArgs, CommentArgs, CommentCommand, CommentSendArgs};
 use crate::commands::scope::exit_with_usage;
 use crate::context::{CommandContext, Exit, resolve_dialog};
 use crate::describe::{dialog_names, plural};
+use crate::layout::render_paragraph;
+use crate::output::TextStyle;
 
 pub(super) fn run(context: &CommandContext, options: &CommentArgs) -> Result<Exit> {
     let Some(command) = &options.command else { return list::run(context) };
@@ -57,11 +59,19 @@ fn add(context: &CommandContext, options: &CommentAddArgs) -> Result<Exit> {
     if context.json {
         context.out.json(&CommentDocument::new(&made, Masking::Off))?;
     } else {
-        let (id, place) = (made.id, list::describe_place(&made));
-        let text = format!("Comment {id} on {place} is a draft; `retake comment send` sends it.\n");
-        context.out.text(&text)?;
+        context.out.text(&describe_draft(&made))?;
     }
     Ok(Exit::Done)
+}
+
+/// Describes a comment that was just made.
+pub(super) fn describe_draft(made: &ReviewComment) -> String {
+    let (id, place) = (made.id, list::describe_place(made));
+    let what = match made.kind {
+        CommentKind::Order => "Comment",
+        CommentKind::Question => "Question",
+    };
+    format!("{what} {id} on {place} is a draft; `retake comment send` sends it.\n")
 }
 
 fn send(context: &CommandContext, options: &CommentSendArgs) -> Result<Exit> {
@@ -72,15 +82,16 @@ fn send(context: &CommandContext, options: &CommentSendArgs) -> Result<Exit> {
         let comments = sent.iter().map(|comment| CommentDocument::new(comment, Masking::Off));
         context.out.json(&CommentList { comments: comments.collect() })?;
     } else {
-        context.out.text(&describe_sent(&project, &sent)?)?;
+        let text = describe_sent(&project, &sent)?;
+        context.out.text(&render_paragraph(&text, "", TextStyle::Plain, context.out))?;
     }
     Ok(Exit::Done)
 }
 
 /// Describes who hears comments that were just sent, and when.
-pub(super) fn describe_sent(project: &Project, sent: &[ReviewComment]) -> Result<String> {
+fn describe_sent(project: &Project, sent: &[ReviewComment]) -> Result<String> {
     if sent.is_empty() {
-        return Ok("There is no draft to send.\n".to_owned());
+        return Ok("There is no draft to send.".to_owned());
     }
     let names = dialog_names(project)?;
     let mut dialogs: Vec<String> = Vec::new();
@@ -96,7 +107,7 @@ pub(super) fn describe_sent(project: &Project, sent: &[ReviewComment]) -> Result
     let them = if sent.len() == 1 { "it" } else { "them" };
     Ok(format!(
         "Sent {count} to {dialogs}, {hears} {them} with your next message or when a turn ends; \
-         `retake feedback` shows the words.\n"
+         `retake feedback` shows the words."
     ))
 }
 

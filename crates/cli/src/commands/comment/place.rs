@@ -56,12 +56,9 @@ fn lines_of<'p>(context: &CommandContext, place: &'p OsStr) -> Option<(&'p OsStr
 }
 
 fn file_path(context: &CommandContext, project: &Project, file: &OsStr) -> Result<ProjectPath> {
-    match context.resolve_path(project, Path::new(file))? {
-        Some(path) => Ok(path),
-        None => {
-            let message = "a comment is about a file, and this is the whole project";
-            let hint = "write - for the work as a whole";
-            Err(ApiError::new(ErrorCode::UnknownPath, message, hint).into())
-        }
-    }
+    let missing = || {
+        let message = "a comment is about a file, and this is the whole project";
+        ApiError::new(ErrorCode::UnknownPath, message, "write - for the work as a whole")
+    };
+    Ok(context.resolve_path(project, Path::new(file))?.ok_or_else(missing)?)
 }

@@ -37,7 +37,7 @@ impl EntangledChoice<'_> {
             AnswerChoice { label: "leave that place as it is", value: false },
         ];
         let text = "Later changes build on a place that you reject.";
-        match (ChoiceQuestion { text, choices: &choices, default: 1 }).ask()? {
+        match (ChoiceQuestion { text, choices: &choices, default: Some(1) }).ask()? {
             Some(true) => replan(TakeBackOptions { cascade: CascadePolicy::All, ..taking }),
             _ => Ok(plan),
         }

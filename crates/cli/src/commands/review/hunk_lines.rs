@@ -10,14 +10,10 @@ use retake_engine::{DiffLine, HunkHeader, ReviewFile, ReviewHunk, changed_words_
 use retake_service::patch::NO_NEWLINE;
 use retake_service::syntax::DiffHighlighter;
 
-use crate::describe::format_count;
+use crate::describe::{format_size, plural};
 use crate::output::TextStyle;
 use crate::paint::{LineHighlights, paint_line};
 
-/// Lines of the file that are shown around a hunk.
-pub(super) const CONTEXT_LINES: usize = 3;
-/// Lines of the file that are shown where more is asked for.
-pub(super) const MORE_CONTEXT_LINES: usize = 20;
 /// Minimum columns of the numbers.
 const MIN_NUMBER_WIDTH: usize = 3;
 
@@ -28,7 +24,18 @@ pub(super) struct ShownLines {
     pub(super) context: usize,
     /// Maximum number of its own lines; the rest is counted.
     pub(super) max_lines: usize,
+    /// Maximum bytes of a line; the rest is counted.
+    pub(super) max_line_bytes: usize,
 }
+
+/// All lines of a hunk.
+pub(super) const ALL_LINES: ShownLines =
+    ShownLines { context: 3, max_lines: usize::MAX, max_line_bytes: usize::MAX };
+/// The first lines of a hunk, where it is asked what to do with it.
+pub(super) const FIRST_LINES: ShownLines =
+    ShownLines { context: 3, max_lines: 100, max_line_bytes: 1000 };
+/// All lines of a hunk, with more of the file around it.
+pub(super) const MORE_LINES: ShownLines = ShownLines { context: 20, ..ALL_LINES };
 
 /// Renders hunks of one command.
 #[derive(Debug)]
@@ -58,10 +65,11 @@ impl HunkLineRenderer {
             text.push_str(&self.render_row(row, &marks, width));
             text.push('\n');
         }
-        let all = hunk.removed.len() + hunk.added.len();
-        if let Some(more) = all.checked_sub(shown.max_lines + 1) {
-            let more = format!("… {} more lines\n", format_count(more as u64 + 1));
+        let more = (hunk.removed.len() + hunk.added.len()).saturating_sub(shown.max_lines);
+        if more > 0 {
+            let more = format!("… {}", plural(more as u64, "more line", "more lines"));
             text.push_str(&TextStyle::Dim.paint(&more, self.colour));
+            text.push('\n');
         }
         text
     }
@@ -70,6 +78,7 @@ impl HunkLineRenderer {
         let (sign, style) = match row.side {
             RowSide::Removed => ('-', TextStyle::Bad),
             RowSide::Added => ('+', TextStyle::Good),
+            RowSide::Context if row.text.is_empty() => return String::new(),
             RowSide::Context => (' ', TextStyle::Plain),
             RowSide::NoNewline => {
                 return format!("{:width$} {NO_NEWLINE}", "");
@@ -79,7 +88,14 @@ impl HunkLineRenderer {
         let number = TextStyle::Dim.paint(&format!("{number:>width$}"), self.colour);
         let line = paint_line(sign, &row.text, style, marks);
         let line = if self.colour { line } else { anstream::adapter::strip_str(&line).to_string() };
-        format!("{number} {line}")
+        let left_out = match row.left_out {
+            0 => String::new(),
+            bytes => {
+                let more = format!(" … {} more", format_size(bytes as u64));
+                TextStyle::Dim.paint(&more, self.colour)
+            }
+        };
+        format!("{number} {line}{left_out}")
     }
 
     /// The highlights of each row; empty ones without colour.
@@ -119,6 +135,19 @@ struct HunkRow {
     /// Its number among the lines of its side in the hunk.
     number: Option<usize>,
     text: Vec<u8>,
+    /// Bytes at its end that are left out.
+    left_out: usize,
+}
+
+impl HunkRow {
+    fn new(side: RowSide, number: Option<usize>, line: &[u8], max_bytes: usize) -> Self {
+        let mut end = line.len().min(max_bytes);
+        let is_inside_char = |at: usize| line.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+        while end > 0 && is_inside_char(end) {
+            end -= 1;
+        }
+        Self { side, number, text: line[..end].to_vec(), left_out: line.len() - end }
+    }
 }
 
 /// The rows of a hunk: lines above, removed lines, added lines, lines below.
@@ -126,29 +155,36 @@ fn rows_of(file: &ReviewFile, hunk: &ReviewHunk, shown: ShownLines) -> Vec<HunkR
     let own = || hunk.removed.iter().chain(&hunk.added);
     // Where each line ends so, it is how the file ends its lines, and no news.
     let ends = if own().all(|line| line.ends_with(b"\r\n")) { &b"\r\n"[..] } else { b"\n" };
-    let mut rows = context_rows(file, hunk, shown.context, true);
+    let row = |side, number, line: &[u8]| HunkRow::new(side, number, line, shown.max_line_bytes);
+    let context = |is_above| {
+        let lines = context_lines(file, hunk, shown.context, is_above).into_iter();
+        lines.map(|line| row(RowSide::Context, None, line))
+    };
+    let mut rows: Vec<_> = context(true).collect();
     let sides = [(RowSide::Removed, &hunk.removed), (RowSide::Added, &hunk.added)];
     let lines = sides.into_iter().flat_map(|(side, lines)| {
         lines.iter().enumerate().map(move |(at, line)| (side, at + 1, line))
     });
     for (side, number, line) in lines.take(shown.max_lines) {
         let bare = line.strip_suffix(ends).or_else(|| line.strip_suffix(b"\n"));
-        rows.push(HunkRow { side, number: Some(number), text: bare.unwrap_or(line).to_vec() });
+        rows.push(row(side, Some(number), bare.unwrap_or(line)));
         if bare.is_none() && hunk.kind != HunkKind::Link {
-            rows.push(HunkRow { side: RowSide::NoNewline, number: None, text: Vec::new() });
+            rows.push(row(RowSide::NoNewline, None, b""));
         }
     }
-    rows.extend(context_rows(file, hunk, shown.context, false));
+    if own().count() <= shown.max_lines {
+        rows.extend(context(false));
+    }
     rows
 }
 
-/// Lines of the file above or below a hunk.
-fn context_rows(
-    file: &ReviewFile,
+/// Lines of the file above or below a hunk, without their ends.
+fn context_lines<'f>(
+    file: &'f ReviewFile,
     hunk: &ReviewHunk,
     count: usize,
     is_above: bool,
-) -> Vec<HunkRow> {
+) -> Vec<&'f [u8]> {
     let has_place = matches!(hunk.kind, HunkKind::Lines)
         || hunk.kind == HunkKind::Entangled && !hunk.new.is_empty();
     let text = file.now_text.as_deref().filter(|_| has_place).unwrap_or_default();
@@ -157,13 +193,12 @@ fn context_rows(
     } else {
         hunk.new.end..hunk.new.end + count
     };
-    let lines = text.split_inclusive(|byte| *byte == b'\n');
-    let lines = lines.skip(range.start).take(range.len());
-    let row = |line: &[u8]| {
+    let lines = text.split_inclusive(|byte| *byte == b'\n').skip(range.start).take(range.len());
+    let bare = |line: &'f [u8]| {
         let bare = line.strip_suffix(b"\r\n").or_else(|| line.strip_suffix(b"\n"));
-        HunkRow { side: RowSide::Context, number: None, text: bare.unwrap_or(line).to_vec() }
+        bare.unwrap_or(line)
     };
-    lines.map(row).collect()
+    lines.map(bare).collect()
 }
 
 /// The rows as a difference with its head.

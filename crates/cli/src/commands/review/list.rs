@@ -4,17 +4,15 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use retake_engine::model::{HunkKind, QueueState};
+use retake_engine::shell::quoted;
 use retake_engine::{Project, Review, ReviewFile, ReviewHunk, ScopeChanges};
 use retake_service::Masking;
 use retake_service::documents::{HunkRenderer, ReviewFileDocument, ReviewListDocument};
 use serde::Serialize;
 
 use super::carry_out_due;
-use super::hunk_lines::{CONTEXT_LINES, HunkLineRenderer, ShownLines};
-use super::hunk_words::{
-    HunkWords, count_file, describe_file, describe_lines, describe_lines_in_words,
-    describe_progress,
-};
+use super::hunk_lines::{ALL_LINES, HunkLineRenderer};
+use super::hunk_words::{HunkWords, count_file, describe_file, describe_lines, describe_progress};
 use super::scope_words::ReviewTarget;
 use crate::args::ReviewArgs;
 use crate::context::{CommandContext, Exit};
@@ -38,10 +36,11 @@ pub(super) fn run(context: &CommandContext, options: &ReviewArgs) -> Result<Exit
     let review = project.review(&target.scope)?;
     let files = files_of(&review)?;
     if context.json {
-        context.out.json(&document(&project, &review, &files, target)?)?;
+        let renderer = HunkRenderer::new(&project, Masking::Off)?.read_by(context.comment_reader());
+        context.out.json(&document(renderer, &review, &files, target)?)?;
         return Ok(Exit::Done);
     }
-    let words = HunkWords::new(&project)?;
+    let words = HunkWords::new(&project, context.comment_reader())?;
     let list = ReviewListing { context, project: &project, review: &review, files: &files, words };
     context.out.paged(list.render(&target)?.as_bytes())?;
     Ok(Exit::Done)
@@ -57,12 +56,12 @@ fn files_of(review: &Review<'_>) -> Result<Vec<ReviewFile>> {
 }
 
 fn document(
-    project: &Project,
+    renderer: HunkRenderer<'_>,
     review: &Review<'_>,
     files: &[ReviewFile],
     target: ReviewTarget,
 ) -> Result<ReviewDocument> {
-    let mut renderer = HunkRenderer::new(project, Masking::Off)?.without_tokens();
+    let mut renderer = renderer.without_tokens();
     let list = renderer.render_list(review, target.name, None, usize::MAX)?;
     let contents = files.iter().map(|file| renderer.render_file(review, file));
     Ok(ReviewDocument { list, contents: contents.collect::<Result<_, _>>()? })
@@ -97,9 +96,10 @@ impl ReviewListing<'_> {
         Ok(text)
     }
 
+    /// Each file with its hunks beneath it, a line each.
     fn render_table(&self) -> Result<String> {
         let mut table = TextTable::new([
-            Column::PATH,
+            Column::WHOLE,
             Column::WHOLE,
             Column::WHOLE,
             Column::WHOLE,
@@ -107,37 +107,48 @@ impl ReviewListing<'_> {
             Column::WRAPPED.at_least(22),
         ]);
         for file in self.files {
-            table.row(self.file_row(file));
             for hunk in &file.hunks {
-                table.row(self.hunk_row(hunk)?);
+                table.row(self.hunk_row(file, hunk)?);
             }
         }
-        Ok(table.render("", self.context.out))
+        let mut rows = table.render_rows("  ", self.context.out).into_iter();
+        let mut text = String::new();
+        for file in self.files {
+            text.push_str(&self.render_file_head(file));
+            text.extend(rows.by_ref().take(file.hunks.len()));
+        }
+        Ok(text)
     }
 
-    fn file_row(&self, file: &ReviewFile) -> [TableCell; 6] {
+    /// `src/shop.py  +12  -3  3 hunks, 2 not reviewed`.
+    fn render_file_head(&self, file: &ReviewFile) -> String {
         let (added, removed) = count_file(file);
+        let count = |sign: char, count: u64| match added + removed {
+            0 => String::new(),
+            _ => format!("{sign}{}", format_count(count)),
+        };
         let progress = describe_progress(file);
-        [
+        let mut head =
+            TextTable::new([Column::PATH, Column::WHOLE, Column::WHOLE, Column::WRAPPED]);
+        head.row([
             TableCell::new(describe_file(file), TextStyle::Bold),
-            TableCell::empty(),
-            TableCell::right(format!("+{}", format_count(added)), TextStyle::Good),
-            TableCell::right(format!("-{}", format_count(removed)), TextStyle::Bad),
-            TableCell::new(self.words.makers_of_file(self.review, file), TextStyle::Plain),
+            TableCell::new(count('+', added), TextStyle::Good),
+            TableCell::new(count('-', removed), TextStyle::Bad),
             TableCell::new(progress.text, progress.style),
-        ]
+        ]);
+        head.render("", self.context.out)
     }
 
-    fn hunk_row(&self, hunk: &ReviewHunk) -> Result<[TableCell; 6]> {
+    fn hunk_row(&self, file: &ReviewFile, hunk: &ReviewHunk) -> Result<[TableCell; 6]> {
         let (added, removed) = (hunk.added.len() as u64, hunk.removed.len() as u64);
         let has_lines = added + removed > 0 || hunk.kind == HunkKind::Lines;
         let count = |sign: char, count: u64| {
             if has_lines { format!("{sign}{}", format_count(count)) } else { String::new() }
         };
-        let remarks = self.words.remarks(hunk)?;
+        let remarks = self.words.remarks(file, hunk)?;
         Ok([
-            TableCell::new(format!("  {}", hunk.id), TextStyle::Mark),
-            TableCell::right(describe_lines(hunk), TextStyle::Plain),
+            TableCell::new(hunk.id.to_string(), TextStyle::Mark),
+            TableCell::new(describe_lines(hunk), TextStyle::Plain),
             TableCell::right(count('+', added), TextStyle::Good),
             TableCell::right(count('-', removed), TextStyle::Bad),
             TableCell::new(self.words.makers(self.review, hunk), TextStyle::Plain),
@@ -149,29 +160,24 @@ impl ReviewListing<'_> {
     fn render_lines(&self) -> Result<String> {
         let out = self.context.out;
         let mut renderer = HunkLineRenderer::new(out.colour);
-        let shown = ShownLines { context: CONTEXT_LINES, max_lines: usize::MAX };
         let mut text = String::new();
         for file in self.files {
             if !text.is_empty() {
                 text.push('\n');
             }
-            let mut head =
-                TextTable::new([Column::PATH, Column::WHOLE, Column::WHOLE, Column::TITLE]);
-            let [path, _, added, removed, makers, progress] = self.file_row(file);
-            head.row([path, added, removed, makers, progress]);
-            text.push_str(&head.render("", out));
+            text.push_str(&self.render_file_head(file));
             for hunk in &file.hunks {
                 text.push('\n');
-                text.push_str(&self.render_hunk_head(hunk)?);
-                text.push_str(&renderer.render(file, hunk, shown));
+                text.push_str(&self.render_hunk_head(file, hunk)?);
+                text.push_str(&renderer.render(file, hunk, ALL_LINES));
             }
         }
         Ok(text)
     }
 
     /// `h3f9a2c81d0e4  lines 12-18  claude-1:3  reviewed`.
-    fn render_hunk_head(&self, hunk: &ReviewHunk) -> Result<String> {
-        let remarks = self.words.remarks(hunk)?;
+    fn render_hunk_head(&self, file: &ReviewFile, hunk: &ReviewHunk) -> Result<String> {
+        let remarks = self.words.remarks(file, hunk)?;
         let mut head = TextTable::new([
             Column::WHOLE,
             Column::WHOLE,
@@ -180,7 +186,7 @@ impl ReviewListing<'_> {
         ]);
         head.row([
             TableCell::new(hunk.id.to_string(), TextStyle::Mark),
-            TableCell::new(describe_lines_in_words(hunk), TextStyle::Mark),
+            TableCell::new(describe_lines(hunk), TextStyle::Mark),
             TableCell::new(self.words.makers(self.review, hunk), TextStyle::Mark),
             TableCell::new(remarks.text, remarks.style),
         ]);
@@ -217,7 +223,7 @@ impl ReviewListing<'_> {
             lines.push(format!("{waiting} for the end of a turn (`retake review --queue`)"));
         }
         let drafts = self.project.draft_comments()?;
-        if drafts > 0 {
+        if drafts > 0 && self.context.comment_reader().is_person() {
             let drafts = plural(drafts, "comment is", "comments are");
             lines.push(format!("{drafts} not sent yet (`retake comment send`)"));
         }
@@ -236,7 +242,13 @@ impl ReviewListing<'_> {
                 TableCell::new(what, TextStyle::Plain),
             ]);
         };
-        let paths = if target.has_paths { " PATH" } else { "" };
+        let paths = match target.scope.paths.as_slice() {
+            [] => String::new(),
+            [path] if self.context.cwd == self.project.root() => {
+                format!(" {}", quoted(&String::from_utf8_lossy(path.as_bytes())))
+            }
+            _ => " PATH…".to_owned(),
+        };
         step(&format!("retake review{scope}{paths} -p"), "decide on them one by one");
         step("retake accept h…", "keep one");
         step("retake reject h… --reason …", "take one back; your own edits stay");
@@ -247,7 +259,7 @@ impl ReviewListing<'_> {
 }
 
 /// What is said where a review has no hunks.
-fn empty_text(target: &ReviewTarget) -> String {
+pub(super) fn empty_text(target: &ReviewTarget) -> String {
     let scope = escape(&target.name);
     let nothing = match (&target.scope.changes, target.has_paths) {
         (_, true) => format!("No hunk of '{scope}' is in these files.\n"),

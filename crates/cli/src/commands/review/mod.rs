@@ -7,6 +7,7 @@ mod entangled;
 mod hunk_lines;
 mod hunk_words;
 mod list;
+mod plain;
 mod queue;
 mod scope_words;
 mod seen;
@@ -18,6 +19,8 @@ use crate::args::ReviewArgs;
 use crate::context::{CommandContext, Exit};
 
 pub(in crate::commands) use entangled::EntangledChoice;
+pub(crate) use hunk_words::describe_lines;
+pub(in crate::commands) use hunk_words::describe_rejected_before;
 pub(in crate::commands) use queue::{carry_out_due, describe_queued};
 pub(in crate::commands) use scope_words::named_scope;
 
@@ -36,6 +39,9 @@ pub(super) fn run(context: &CommandContext, options: &ReviewArgs) -> Result<Exit
     }
     if options.patch || options.report {
         return texts::run(context, options);
+    }
+    if options.plain {
+        return plain::run(context, options);
     }
     list::run(context, options)
 }

@@ -11,8 +11,8 @@ use retake_service::request::{CancelRejection, CarryOutRejections, QueuedHunks};
 use crate::context::{CommandContext, Exit};
 use crate::describe::{DialogNames, dialog_names, display_path, first_line};
 use crate::escape::escape;
-use crate::layout::{Column, TableCell, TextTable};
-use crate::output::{TextStyle, print_message};
+use crate::layout::{Column, TableCell, TextTable, render_paragraph};
+use crate::output::{Output, TextStyle, print_message};
 
 /// Maximum settled rejections that are listed beside those that wait, and maximum names in a sentence.
 const MAX_SETTLED: usize = 10;
@@ -56,22 +56,24 @@ fn describe_settled(project: &Project, settled: &SettledRejection) -> Result<Str
 pub(in crate::commands) fn describe_queued(
     project: &Project,
     queued: &QueuedHunks,
+    out: Output,
 ) -> Result<String> {
     let names = dialog_names(project)?;
     let working: Vec<_> = queued.working.iter().map(|id| names.dialog(id)).collect();
     let working = list_names(&working, MAX_SETTLED);
     let ids: Vec<_> = queued.entries.iter().map(|entry| entry.id.to_string()).collect();
-    Ok(match ids.as_slice() {
+    let text = match ids.as_slice() {
         [one] => format!(
             "Rejection {one} waits until {working} has ended its turn; \
-             `retake review --cancel {one}` takes it out of the queue.\n"
+             `retake review --cancel {one}` takes it out of the queue."
         ),
         _ => format!(
             "Rejections {} wait until {working} has ended its turn; \
-             `retake review --queue` lists them.\n",
+             `retake review --queue` lists them.",
             list_names(&ids, MAX_SETTLED)
         ),
-    })
+    };
+    Ok(render_paragraph(&text, "", TextStyle::Plain, out))
 }
 
 /// Takes a rejection out of the queue.

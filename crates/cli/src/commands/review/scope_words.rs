@@ -80,13 +80,11 @@ impl ReviewTarget {
 
 /// Finds the scope of a name that must be one.
 pub(in crate::commands) fn named_scope(project: &Project, name: &str) -> Result<ScopeChanges> {
-    match scope_of_name(project, name)? {
-        Some(scope) => Ok(scope),
-        None => {
-            let message = format!("there is no scope '{}'", escape(name));
-            Err(ApiError::new(ErrorCode::UnknownDialog, message, scope_hint()).into())
-        }
-    }
+    let unknown = || {
+        let message = format!("there is no scope '{}'", escape(name));
+        ApiError::new(ErrorCode::UnknownDialog, message, scope_hint())
+    };
+    Ok(scope_of_name(project, name)?.ok_or_else(unknown)?)
 }
 
 fn scope_of_name(project: &Project, name: &str) -> Result<Option<ScopeChanges>> {

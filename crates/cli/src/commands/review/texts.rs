@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use retake_service::Masking;
-use retake_service::review::{ReportOptions, kept_patch, render_report};
+use retake_service::review::{ReportOptions, kept_patch, render_report_for};
 
 use crate::args::ReviewArgs;
 use crate::commands::review::carry_out_due;
@@ -19,8 +19,9 @@ pub(super) fn run(context: &CommandContext, options: &ReviewArgs) -> Result<Exit
     if options.report {
         // It leaves the machine, as what HTTP tells does.
         let masking = Masking::from(&project.settings().api);
+        let reader = context.comment_reader();
         let report = ReportOptions { masking, show: NAME_ESCAPER };
-        context.out.paged(render_report(&project, &review, report)?.as_bytes())?;
+        context.out.paged(render_report_for(&project, &review, report, &reader)?.as_bytes())?;
         return Ok(Exit::Done);
     }
     let patch = kept_patch(&project, &review)?;

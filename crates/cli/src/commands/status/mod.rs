@@ -136,6 +136,7 @@ pub(super) fn next_steps(context: &CommandContext) -> String {
     let mut table = TextTable::default();
     for (command, what) in [
         ("retake diff", "see what agents changed"),
+        ("retake review", "keep it or take it back place by place"),
         ("retake undo", "take back the last turn; your own edits stay"),
         ("retake approve", "keep it"),
     ] {

@@ -107,6 +107,23 @@ fn plans_are_listed() {
 }
 
 #[test]
+fn reviews_are_listed() {
+    let Some(story) = story() else { return };
+    story.reviewed();
+    check(
+        &story,
+        &[
+            Listing::new("review", "review --no-look"),
+            Listing::new("review-last-turn", "review last-turn --no-look"),
+            Listing::new("review-everything", "review everything --no-look"),
+            Listing::new("review-lines", "review prices.txt README.md --no-look"),
+            Listing::new("review-queue", "review --queue --no-look"),
+            Listing::new("comment", "comment --no-look"),
+        ],
+    );
+}
+
+#[test]
 fn upkeep_is_listed() {
     let Some(story) = story() else { return };
     check(

@@ -122,6 +122,61 @@ impl Story {
         self.ok(&["undo", "--yes"]);
     }
 
+    /// The person reviews: hunks are kept, rejected and queued, lines come again, comments are sent
+    /// and answered.
+    pub(super) fn reviewed(&self) {
+        let claude = Agent { story: self, dialog: CHECKOUT, kind: "claude-code", subagent: None };
+        claude.asks("Sort the prices, and say where they come from");
+        let prices = "# prices in euros, from the list of the wholesaler 🛒\nbread 3.50\ncoffee 5\nmilk 2\ntea 4\n";
+        claude.writes("k7", "prices.txt", prices);
+        claude.writes("k8", "src/logo.svg", "<svg/>\n");
+        claude.ends_turn();
+        let first = self.hunk("prices.txt", 0);
+        self.ok(&[
+            "reject",
+            &first,
+            "--reason",
+            "The source is in the contract, not in the file; keep it out",
+        ]);
+        self.ok(&["accept", &self.hunk("src/logo.svg", 0)]);
+        self.ok(&[
+            "comment",
+            "add",
+            "src/logo.svg:1",
+            "Where is the picture? This draws nothing at all, as far as I can see",
+            "--question",
+        ]);
+        self.ok(&["comment", "add", "README.md", "Name the shop"]);
+        self.ok(&["comment", "send"]);
+        self.ok(&[
+            "comment",
+            "answer",
+            "1",
+            "It comes with the next step, once the colours are decided on",
+        ]);
+        self.ok(&["comment", "add", "-", "Add tests for all of this"]);
+        claude.asks("And now the header of the prices");
+        let text = self.world.read("prices.txt");
+        claude.writes(
+            "k9",
+            "prices.txt",
+            &format!("# prices in euros, from the list of the wholesaler 🛒\n{text}"),
+        );
+        self.ok(&[
+            "reject",
+            &self.hunk("catalogue_2024.csv", 0),
+            "--wait",
+            "--reason",
+            "Too large for the repository",
+        ]);
+    }
+
+    /// The id of a hunk of a file.
+    fn hunk(&self, path: &str, number: usize) -> String {
+        let document = self.world.run(&["review", "--json", path]).json();
+        document["contents"][0]["hunks"][number]["id"].as_str().unwrap().to_owned()
+    }
+
     /// Retake with the person's home around the project, so that paths begin with `~`.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.world.command(arguments);

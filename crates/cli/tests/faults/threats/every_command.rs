@@ -57,12 +57,38 @@ const SCRIPT: &str = "
     checkpoints
     session
     session --all
+    review
+    review everything FILE
+    review EVIL
+    review --report
+    review -p
+    comment add - EVIL
+    comment add HUNK EVIL --question
+    comment add FILE EVIL
+    comment edit 1 EVIL
+    comment
+    comment send
+    comment answer 1 EVIL
+    comment resolve 1
+    comment remove 1
+    feedback
+    feedback EVIL
+    accept HUNK
+    review --patch
     accept CHANGE
     reject CHANGE --dry-run --diff
     reject --file FILE --yes
     undo --dry-run --diff
     undo --yes
     redo --yes
+    reject HUNK --reason EVIL --dry-run --diff
+    reject HUNK --reason EVIL --wait --yes
+    review --queue
+    review --cancel 1
+    feedback --told
+    review --seen
+    review --forget EVIL
+    review --forget
     rollback --agent EVIL
     rollback --call EVIL
     rollback --dialog DIALOG --dry-run --diff
@@ -202,6 +228,14 @@ impl Stage<'_> {
             "FILE" => self.file.to_owned(),
             "WORK" => "echo more >> ran.txt".to_owned(),
             "CHANGE" => first(&["log", "--json", "--actor", "agent"], "changes"),
+            "HUNK" => {
+                let mut command = self.world.command(&["review", "--json"]);
+                command.env("RETAKE_NO_DAEMON", "1");
+                let answer: Value =
+                    serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+                let hunk = &answer["contents"][0]["hunks"][0]["id"];
+                hunk.as_str().unwrap_or("h000000000000").to_owned()
+            }
             "CHECKPOINT" => first(&["checkpoints", "--json"], "checkpoints"),
             "DIALOG" => first(&["dialogs", "--json"], "dialogs"),
             _ => word.replace("OUT/", &format!("{}/", self.out().display())),
