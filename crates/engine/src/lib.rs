@@ -132,7 +132,7 @@ pub use review::queue::{IsProcessAlive, SettledRejection};
 pub use review::scope::{ReviewScope, ScopeChanges};
 
 // feedback: what the person says to agents about their work.
-pub use feedback::{FeedbackChannel, FeedbackItems, FeedbackMoments};
+pub use feedback::{FeedbackChannel, FeedbackItems, FeedbackMoments, FeedbackTimes};
 
 // freshness: what agents know of files.
 pub use freshness::{

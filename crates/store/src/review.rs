@@ -107,7 +107,8 @@ impl Store {
         Ok(query.exists((path.as_bytes(), operation.0 as i64, restore))?)
     }
 
-    fn changes_taken_in_part(
+    /// The changes of which an operation took back places of a file.
+    pub fn changes_taken_in_part(
         &self,
         operation: OperationId,
         path: &ProjectPath,

@@ -55,8 +55,9 @@ pub(crate) fn run_step(test: &TestProject, verb: &str, rest: &str, seen: &mut St
             print_feedback(Some(waits.as_str()).filter(|waits| !waits.is_empty()), seen);
         }
         "take-feedback" => {
-            let told = project.take_feedback(&rest.into(), FeedbackChannel::TurnEnd, test.tick());
-            print_feedback(told.unwrap().as_deref(), seen);
+            let (channel, times) = (FeedbackChannel::TurnEnd, test.tick().into());
+            let told = project.take_feedback(&rest.into(), channel, times).unwrap();
+            print_feedback(told.as_ref().map(|(_, text)| text.as_str()), seen);
         }
         "forget" => {
             let path: Option<ProjectPath> = Some(rest).filter(|it| !it.is_empty()).map(path_of);

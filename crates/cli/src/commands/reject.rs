@@ -7,6 +7,7 @@ use retake_engine::{
     TakeBackOptions,
 };
 use retake_service::Masking;
+use retake_service::caller::is_process_alive;
 use retake_service::documents::RejectionQueue;
 use retake_service::request::{ChangeScope, PlanReject, PlanRejectHunks, QueueRejection};
 
@@ -14,7 +15,9 @@ use crate::args::RejectArgs;
 use crate::commands::review::{EntangledChoice, describe_queued};
 use crate::commands::scope::{DecisionTargets, HunkOptions, hunk_scope, review_selection};
 use crate::context::{CommandContext, Exit};
-use crate::outcome::{TakeBackAttempt, apply_plan, apply_take_back, render_summary};
+use crate::outcome::{
+    ConfirmedPlan, TakeBackAttempt, apply_plan, apply_take_back, confirm_plan, render_summary,
+};
 
 pub(super) fn run(context: &CommandContext, options: &RejectArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
@@ -25,8 +28,16 @@ pub(super) fn run(context: &CommandContext, options: &RejectArgs) -> Result<Exit
         context.out.text("There is no pending change to reject; nothing was changed.\n")?;
         return Ok(Exit::Done);
     }
-    if options.wait && !options.apply.dry_run && rejection.wait(&plan)? {
-        return Ok(Exit::Done);
+    if options.wait && !options.apply.dry_run && rejection.is_at_work(&plan)? {
+        // What waits is carried out without another question, so it is asked now.
+        let taking = options.take_back.to_options(CascadePolicy::Leave);
+        return match confirm_plan(context, &project, rejection.plan(taking)?, &options.apply)? {
+            ConfirmedPlan::Agreed(plan) => rejection.wait(&plan),
+            ConfirmedPlan::NotDone(outcome) => {
+                let summary = |outcome: &_| render_summary(context, &project, outcome);
+                outcome.print(context, &project, &options.apply, &summary)
+            }
+        };
     }
     let outcome = match &rejection.target {
         RejectionTarget::Changes(_) => {
@@ -96,9 +107,31 @@ impl<'a> Rejection<'a> {
         }
     }
 
-    /// Queues it if an agent behind it is at work; returns whether it waits now.
-    fn wait(&self, plan: &Plan) -> Result<bool> {
-        let hunks = match &self.target {
+    /// Returns whether an agent behind it is at work.
+    fn is_at_work(&self, plan: &Plan) -> Result<bool> {
+        let at = self.context.now();
+        let working = self.project.working_dialogs(&self.hunks(plan), at, &is_process_alive)?;
+        Ok(!working.is_empty())
+    }
+
+    /// Queues it until the agents behind it have ended their turns.
+    fn wait(&self, plan: &Plan) -> Result<Exit> {
+        // Of what is in the way by then the person sees nothing, so only --cascade takes it along.
+        let taking = self.options.take_back.to_options(CascadePolicy::Leave);
+        let (hunks, reason) = (self.hunks(plan), self.options.reason.clone());
+        let request = QueueRejection { hunks, taking, reason, if_at_work: false };
+        let queued = self.context.run_request(self.project, request)?;
+        if self.context.json {
+            self.context.out.json(&RejectionQueue::new(&queued.entries, Masking::Off))?;
+        } else {
+            self.context.out.text(&describe_queued(self.project, &queued, self.context.out)?)?;
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The hunks that it is about.
+    fn hunks(&self, plan: &Plan) -> HunkRequest {
+        match &self.target {
             RejectionTarget::Hunks(hunks) => hunks.clone(),
             // What a scope leaves in peace, since it was accepted, is not in the plan.
             RejectionTarget::Changes(_) => {
@@ -107,20 +140,6 @@ impl<'a> Rejection<'a> {
                 let scope = ReviewScope::of(ScopeChanges::Chosen(Box::new(selection)));
                 HunkRequest { scope, hunks: Vec::new(), all: true }
             }
-        };
-        // Of what is in the way by then the person sees nothing, so only --cascade takes it along.
-        let taking = self.options.take_back.to_options(CascadePolicy::Leave);
-        let reason = self.options.reason.clone();
-        let request = QueueRejection { hunks, taking, reason, if_at_work: true };
-        let queued = self.context.run_request(self.project, request)?;
-        if queued.entries.is_empty() {
-            return Ok(false);
         }
-        if self.context.json {
-            self.context.out.json(&RejectionQueue::new(&queued.entries, Masking::Off))?;
-        } else {
-            self.context.out.text(&describe_queued(self.project, &queued, self.context.out)?)?;
-        }
-        Ok(true)
     }
 }

@@ -72,22 +72,10 @@ pub(crate) fn apply_plan(
     plan: Plan,
     options: &ApplyArgs,
 ) -> Result<PlanOutcome> {
-    if options.dry_run {
-        return Ok(PlanOutcome::planned(plan));
-    }
-    if let Some(refused) = context.plan_refusal(project, &plan)? {
-        return Ok(PlanOutcome::not_done(plan, PlanStage::Refused(refused)));
-    }
-    let questions = confirmation::questions_of(project, &plan)?;
-    if !questions.is_empty() && !options.yes {
-        if !is_interactive() {
-            let refused = confirmation::needs_yes_failure(&plan, &questions);
-            return Ok(PlanOutcome::not_done(plan, PlanStage::Refused(refused)));
-        }
-        if !confirmation::ask(project, &plan, &questions)? {
-            return Ok(PlanOutcome::declined(plan));
-        }
-    }
+    let plan = match confirm_plan(context, project, plan, options)? {
+        ConfirmedPlan::Agreed(plan) => plan,
+        ConfirmedPlan::NotDone(outcome) => return Ok(outcome),
+    };
     match context.run_request(project, ApplyPlan { plan: plan.clone() }) {
         Ok(applied) => Ok(applied.into()),
         // The daemon may see an agent around this command where the command itself does not.
@@ -99,6 +87,44 @@ pub(crate) fn apply_plan(
             _ => Err(error),
         },
     }
+}
+
+/// A plan that was shown, as far as that is needed.
+pub(crate) enum ConfirmedPlan {
+    /// It may be carried out.
+    Agreed(Plan),
+    /// It was only to be shown, or there is no yes.
+    NotDone(PlanOutcome),
+}
+
+/// Asks for the person's yes, where one is needed.
+pub(crate) fn confirm_plan(
+    context: &CommandContext,
+    project: &Project,
+    plan: Plan,
+    options: &ApplyArgs,
+) -> Result<ConfirmedPlan> {
+    if options.dry_run {
+        return Ok(ConfirmedPlan::NotDone(PlanOutcome::planned(plan)));
+    }
+    let refuse = |plan, failure| {
+        let stage = PlanStage::Refused(failure);
+        Ok(ConfirmedPlan::NotDone(PlanOutcome::not_done(plan, stage)))
+    };
+    if let Some(refused) = context.plan_refusal(project, &plan)? {
+        return refuse(plan, refused);
+    }
+    let questions = confirmation::questions_of(project, &plan)?;
+    if !questions.is_empty() && !options.yes {
+        if !is_interactive() {
+            let refused = confirmation::needs_yes_failure(&plan, &questions);
+            return refuse(plan, refused);
+        }
+        if !confirmation::ask(project, &plan, &questions)? {
+            return Ok(ConfirmedPlan::NotDone(PlanOutcome::declined(plan)));
+        }
+    }
+    Ok(ConfirmedPlan::Agreed(plan))
 }
 
 impl From<AppliedPlan> for PlanOutcome {

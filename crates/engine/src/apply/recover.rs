@@ -99,6 +99,7 @@ impl Project {
         };
         let mut plan = self.plan_from_journal(&operation, &steps)?;
         if how == RecoveryChoice::Undo {
+            self.cancel_rejections_of(&plan, at)?;
             plan.follow_up = FollowUp::Nothing;
         }
         let applied = self.record_outcome(operation.id, &steps, outcomes, plan, at)?;

@@ -140,7 +140,7 @@ pub(crate) fn tell_sender(
         return Ok(None);
     }
     items.record_heard(batch, dialog, channel, at)?;
-    describe_feedback(batch, &items).map(Some)
+    describe_feedback(batch, dialog, &items).map(Some)
 }
 
 impl Project {
@@ -150,42 +150,52 @@ impl Project {
         dialog: &DialogId,
     ) -> Result<(FeedbackItems, String), StoreError> {
         let items = FeedbackItems::unheard(self.store(), dialog)?;
-        let text = describe_feedback(self.store(), &items)?;
+        let text = describe_feedback(self.store(), dialog, &items)?;
         Ok((items, text))
     }
 
-    /// Takes the feedback for the agent of a dialog: from here on it counts as told. At the end of a
-    /// turn only if it asks for work; `None` if there is none.
+    /// Takes the feedback for the agent of a dialog, with what it is about: from here on it counts as
+    /// told. At the end of a turn only if it asks for work; `None` if there is none, or if nobody waits
+    /// for it any longer.
     pub fn take_feedback(
         &self,
         dialog: &DialogId,
         channel: FeedbackChannel,
-        at: Millis,
-    ) -> Result<Option<String>, RecordError> {
-        Ok(self.take_feedback_items(dialog, channel, at)?.map(|(_, text)| text))
-    }
-
-    /// The same, with what the text is about.
-    pub fn take_feedback_items(
-        &self,
-        dialog: &DialogId,
-        channel: FeedbackChannel,
-        at: Millis,
+        times: FeedbackTimes,
     ) -> Result<Option<(FeedbackItems, String)>, RecordError> {
         let _lock = self.acquire_lock()?;
+        // Others may have held the lock for longer than the agent waits.
+        if times.deadline.is_some_and(|deadline| self.is_past(deadline)) {
+            return Ok(None);
+        }
         let items = FeedbackItems::unheard(self.store(), dialog)?;
         let is_wanted = channel != FeedbackChannel::TurnEnd || items.asks_for_work(self.store())?;
         if items.is_empty() || !is_wanted {
             return Ok(None);
         }
-        let text = describe_feedback(self.store(), &items)?;
+        let text = describe_feedback(self.store(), dialog, &items)?;
         let batch = self.store().batch()?;
-        items.record_heard(&batch, dialog, channel, at)?;
+        items.record_heard(&batch, dialog, channel, times.at)?;
         if channel == FeedbackChannel::TurnEnd {
             // The agent goes on.
             batch.open_turn(dialog)?;
         }
         batch.commit()?;
         Ok(Some((items, text)))
+    }
+}
+
+/// When feedback is taken, and until when its agent waits for it.
+#[derive(Clone, Copy, Debug)]
+pub struct FeedbackTimes {
+    /// Now, as it is recorded.
+    pub at: Millis,
+    /// By the host's clock; none if whoever takes it waits.
+    pub deadline: Option<Millis>,
+}
+
+impl From<Millis> for FeedbackTimes {
+    fn from(at: Millis) -> Self {
+        Self { at, deadline: None }
     }
 }

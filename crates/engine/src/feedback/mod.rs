@@ -9,7 +9,7 @@ pub(crate) mod rejection;
 mod text;
 
 pub(crate) use deliver::tell_sender;
-pub use deliver::{FeedbackChannel, FeedbackItems, FeedbackMoments};
+pub use deliver::{FeedbackChannel, FeedbackItems, FeedbackMoments, FeedbackTimes};
 
 use retake_model::{
     ChangeId, JournalKind, Millis, Operation, OperationId, OperationKind, ProjectPath,

@@ -1,15 +1,19 @@
 //! The words in which an agent is told what the person says to its work: Markdown.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use retake_model::foreign_text::{escape_text, quote_name};
-use retake_model::{Change, CommentKind, Hunk, OperationId, ProjectPath, ReviewComment};
+use retake_model::{
+    Change, ChangeId, CommentKind, DialogId, Hunk, OperationId, ProjectPath, ReviewComment,
+};
 use retake_store::{ChangeFilter, Store, StoreError};
 
 use crate::content::comparable::comparable_content;
 use crate::content::diff::lines;
 use crate::feedback::FeedbackItems;
 use crate::feedback::anchor::find_anchor;
+use crate::query::secrets::usually_holds_secrets;
 
 /// Maximum lines of a rejection or a comment that are quoted.
 const MAX_QUOTED_LINES: usize = 20;
@@ -19,6 +23,7 @@ const MAX_NAMED_FILES: usize = 10;
 /// Describes everything that an agent is to be told, as Markdown.
 pub(crate) fn describe_feedback(
     store: &Store,
+    dialog: &DialogId,
     items: &FeedbackItems,
 ) -> Result<String, StoreError> {
     let mut text = String::new();
@@ -35,7 +40,7 @@ pub(crate) fn describe_feedback(
         separate(&mut text);
         text.push_str("The person rejected these changes of yours. They are out of the files:\n");
         for operation in &items.rejections {
-            describe_rejection(store, &mut text, *operation)?;
+            describe_rejection(store, &mut text, dialog, *operation)?;
         }
         text.push_str("Do not make them again unless you are asked to.\n");
     }
@@ -68,26 +73,51 @@ fn push_reason(text: &mut String, reason: Option<&str>) {
 fn describe_rejection(
     store: &Store,
     text: &mut String,
+    dialog: &DialogId,
     operation: OperationId,
 ) -> Result<(), StoreError> {
     let _ = write!(text, "- {operation}");
     push_reason(text, store.rejection_reason(operation)?.as_deref());
-    let made = ChangeFilter {
-        made_by: Some(operation),
-        oldest_first: true,
-        limit: Some(MAX_NAMED_FILES + 1),
-        ..ChangeFilter::default()
-    };
-    let changes = store.changes(&made)?;
-    let mut left = MAX_QUOTED_LINES;
-    for change in changes.iter().take(MAX_NAMED_FILES) {
-        let _ = writeln!(text, "  - {}{}", quote_name(change.path.as_bytes()), what_went(change));
-        quote_rejected_lines(store, text, change, &mut left)?;
-    }
-    if changes.len() > MAX_NAMED_FILES {
-        text.push_str("  - and more files\n");
+    let made =
+        ChangeFilter { made_by: Some(operation), oldest_first: true, ..ChangeFilter::default() };
+    let (mut left, mut named) = (MAX_QUOTED_LINES, 0);
+    for change in store.changes(&made)? {
+        let makers = makers_of_rejected(store, operation, &change)?;
+        if !makers.contains(&Some(dialog.clone())) {
+            continue;
+        }
+        if named == MAX_NAMED_FILES {
+            text.push_str("  - and more files\n");
+            break;
+        }
+        named += 1;
+        let _ = writeln!(text, "  - {}{}", quote_name(change.path.as_bytes()), what_went(&change));
+        if makers.len() == 1 && !usually_holds_secrets(&change.path) {
+            quote_rejected_lines(store, text, &change, &mut left)?;
+        }
     }
     Ok(())
+}
+
+/// The dialogs whose work a rejection took out of a file; `None` stands for everybody else. Lines of
+/// several are not told apart.
+fn makers_of_rejected(
+    store: &Store,
+    operation: OperationId,
+    made: &Change,
+) -> Result<BTreeSet<Option<DialogId>>, StoreError> {
+    let mut rejected: BTreeSet<ChangeId> =
+        store.changes_taken_in_part(operation, &made.path)?.into_iter().collect();
+    let names = [&made.path, made.from_path()];
+    let mut makers = BTreeSet::new();
+    rejected.extend(store.marks(operation, true)?.iter().map(|mark| mark.change));
+    for id in rejected {
+        let Some(change) = store.change(id)? else { continue };
+        if names.contains(&&change.path) || names.contains(&change.from_path()) {
+            makers.insert(change.dialog);
+        }
+    }
+    Ok(makers)
 }
 
 /// Describes what a rejection did to a file, if that is not seen by its lines.
@@ -161,9 +191,15 @@ fn describe_comment(
     for line in words {
         let _ = writeln!(text, "  {line}");
     }
-    let quoted = comment.anchor.iter().flat_map(|anchor| &anchor.lines);
-    for line in quoted.take(MAX_QUOTED_LINES) {
+    if comment.path.as_ref().is_some_and(usually_holds_secrets) {
+        return Ok(());
+    }
+    let quoted: Vec<_> = comment.anchor.iter().flat_map(|anchor| &anchor.lines).collect();
+    for line in quoted.iter().take(MAX_QUOTED_LINES) {
         let _ = writeln!(text, "  > {}", escape_text(line));
+    }
+    if quoted.len() > MAX_QUOTED_LINES {
+        let _ = writeln!(text, "  and {} more lines", quoted.len() - MAX_QUOTED_LINES);
     }
     Ok(())
 }

@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
-    DialogId, HunkId, Millis, ProcessKey, ProjectPath, QueueState, QueuedRejection,
+    Change, ChangeId, DialogId, HunkId, Millis, ProcessKey, ProjectPath, QueueState,
+    QueuedRejection,
 };
 use retake_store::{CallState, StoreError};
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use crate::plan::take_back::{CascadePolicy, TakeBackOptions};
 use crate::plan::{FollowUp, Plan};
 use crate::project::Project;
 use crate::review::act::{ChosenPart, HunkChoice, HunkRequest};
+use crate::review::file::Review;
 use crate::review::file_target::HunkLines;
 use crate::review::scope::{ReviewScope, ScopeChanges};
 
@@ -62,59 +64,46 @@ impl Project {
     ) -> Result<Vec<QueuedRejection>, OperationError> {
         let _lock = self.lock_and_refresh(at)?;
         let (review, parts) = self.find_hunks(request)?;
-        let changes =
-            serde_json::to_string(&review.scope.changes).map_err(|error| unreadable(&error))?;
+        let changes = changes_behind(&review, &parts);
+        if let Some(change) = changes.iter().find(|change| change.approved.is_some()) {
+            return Err(OperationError::Approved(change.id));
+        }
+        // What was rejected together goes together, when the last of these agents has ended its turn.
+        let dialogs: Vec<DialogId> = dialogs_of(&changes).into_iter().collect();
+        let scope = to_json(&review.scope.changes)?;
         let batch = self.store().batch()?;
         let mut ids = Vec::new();
-        for part in &parts {
-            for (file, chosen) in part.part.files.iter().zip(&part.chosen) {
-                for (at_hunk, lines) in chosen {
-                    let hunk = &file.hunks[*at_hunk];
-                    if let Some(waits) =
-                        self.waiting_with_lines(&file.path, hunk.id, lines.as_ref())?
-                    {
-                        ids.push(waits);
-                        continue;
-                    }
-                    let behind = hunk.changes.iter().filter_map(|id| review.change(*id));
-                    if let Some(change) = behind.clone().find(|change| change.approved.is_some()) {
-                        return Err(OperationError::Approved(change.id));
-                    }
-                    let dialogs: BTreeSet<DialogId> = behind
-                        .flat_map(|change| {
-                            let by = change.candidates.iter().map(|by| by.dialog.clone());
-                            change.dialog.clone().into_iter().chain(by)
-                        })
-                        .collect();
-                    let request = QueuedRequest {
-                        changes: changes.clone(),
-                        approved: review.scope.approved,
-                        cascade: cascade_name(options.cascade).to_owned(),
-                        lines: lines
-                            .as_ref()
-                            .map(serde_json::to_string)
-                            .transpose()
-                            .map_err(|error| unreadable(&error))?,
-                        digest: (hunk.id.ordinal > 0).then(|| file.digest.clone()),
-                    };
-                    let id = batch.put_queued_rejection(&QueuedRejection {
-                        id: 0,
-                        at,
-                        path: file.path.clone(),
-                        hunk: hunk.id,
-                        request: serde_json::to_string(&request)
-                            .map_err(|error| unreadable(&error))?,
-                        reason: reason.map(str::to_owned),
-                        dialogs: dialogs.into_iter().collect(),
-                        state: QueueState::Waiting,
-                        outcome: None,
-                        operation: None,
-                        said_by: None,
-                    })?;
-                    record_queue(&batch, id, QueueState::Waiting, at)?;
-                    ids.push(id);
-                }
+        let files = parts.iter().flat_map(|part| part.part.files.iter().zip(&part.chosen));
+        for (file, (number, lines)) in
+            files.flat_map(|(file, chosen)| chosen.iter().map(move |chosen| (file, chosen)))
+        {
+            let hunk = &file.hunks[*number];
+            if let Some(waits) = self.waiting_with_lines(&file.path, hunk.id, lines.as_ref())? {
+                ids.push(waits);
+                continue;
             }
+            let request = QueuedRequest {
+                changes: scope.clone(),
+                approved: review.scope.approved,
+                cascade: cascade_name(options.cascade).to_owned(),
+                lines: lines.as_ref().map(to_json).transpose()?,
+                digest: (hunk.id.ordinal > 0).then(|| file.digest.clone()),
+            };
+            let id = batch.put_queued_rejection(&QueuedRejection {
+                id: 0,
+                at,
+                path: file.path.clone(),
+                hunk: hunk.id,
+                request: to_json(&request)?,
+                reason: reason.map(str::to_owned),
+                dialogs: dialogs.clone(),
+                state: QueueState::Waiting,
+                outcome: None,
+                operation: None,
+                said_by: None,
+            })?;
+            record_queue(&batch, id, QueueState::Waiting, at)?;
+            ids.push(id);
         }
         batch.commit()?;
         let rows = ids.into_iter().map(|id| self.store().queued_rejection(id));
@@ -165,6 +154,23 @@ impl Project {
         self.store().queued_rejection(id)?.ok_or(OperationError::NotQueued(id))
     }
 
+    /// Takes the rejections out of the queue that a plan was to carry out: the person took it back.
+    pub(crate) fn cancel_rejections_of(
+        &self,
+        plan: &Plan,
+        at: Millis,
+    ) -> Result<(), OperationError> {
+        let FollowUp::Rejected { places, .. } = &plan.follow_up else { return Ok(()) };
+        let batch = self.store().batch()?;
+        for id in places.iter().flat_map(|places| &places.queued) {
+            let why = Some("it was interrupted, and taken back");
+            batch.settle_queued_rejection(*id, QueueState::Cancelled, why, None)?;
+            record_queue(&batch, *id, QueueState::Cancelled, at)?;
+        }
+        batch.commit()?;
+        Ok(())
+    }
+
     /// Returns all rejections that were ever queued, the newest first.
     pub fn queued_rejections(&self, limit: usize) -> Result<Vec<QueuedRejection>, StoreError> {
         self.store().queued_rejections(limit)
@@ -202,13 +208,7 @@ impl Project {
         is_alive: IsProcessAlive<'_>,
     ) -> Result<Vec<DialogId>, OperationError> {
         let (review, parts) = self.find_hunks(request)?;
-        let changes = parts.iter().flat_map(ChosenPart::chosen_changes);
-        let changes: BTreeSet<_> = changes.collect();
-        let mut dialogs: BTreeSet<DialogId> = BTreeSet::new();
-        for change in changes.iter().filter_map(|id| review.change(*id)) {
-            dialogs.extend(change.dialog.clone());
-            dialogs.extend(change.candidates.iter().map(|by| by.dialog.clone()));
-        }
+        let dialogs = dialogs_of(&changes_behind(&review, &parts));
         let mut working = Vec::new();
         for dialog in dialogs {
             if self.is_at_work(&dialog, at, is_alive)? {
@@ -238,7 +238,9 @@ impl Project {
         }
         // An agent without messages reports no turns either.
         let reports_turns = dialog.turns > 0;
-        Ok(dialog.turn_open && reports_turns && at - dialog.last_at < MAX_IDLE_TURN)
+        // A clock that was set back must not make it wait for days.
+        let is_recent = (at - dialog.last_at).abs() < MAX_IDLE_TURN;
+        Ok(dialog.turn_open && reports_turns && is_recent)
     }
 
     /// Carries out the queued rejections whose agents have ended their turns; returns how
@@ -256,7 +258,7 @@ impl Project {
         let mut groups: Vec<(RejectionGroup, Vec<QueuedRejection>)> = Vec::new();
         for row in self.due_rejections(at, is_alive)? {
             let group = RejectionGroup::of(&row);
-            match groups.iter_mut().find(|(other, _)| *other == group) {
+            match groups.iter_mut().find(|(other, rows)| other.takes_in(rows, &group, &row)) {
                 Some((_, rows)) => rows.push(row),
                 None => groups.push((group, vec![row])),
             }
@@ -332,8 +334,7 @@ impl Project {
             }
         };
         if let Some(plan) = planned {
-            let reason = rows.first().and_then(|row| row.reason.clone());
-            let plan = with_queue_entries(plan.because(reason), &rows);
+            let plan = with_queue_entries(plan.because(join_reasons(&rows)), &rows);
             let applied = self.apply_locked(plan, at, &OperationControl::default())?;
             let left = applied.plan.left().map(|file| (&file.path, file.reason.to_string()));
             let left: BTreeMap<_, _> = left.collect();
@@ -397,6 +398,15 @@ impl RejectionGroup {
         Self { changes, approved, cascade, reason, said_by }
     }
 
+    /// Returns whether a row is carried out with those of this group: one of the same hunk, too, since
+    /// it would be another hunk afterwards.
+    fn takes_in(&self, rows: &[QueuedRejection], group: &Self, row: &QueuedRejection) -> bool {
+        let is_same_hunk =
+            || rows.iter().any(|other| (&other.path, other.hunk) == (&row.path, row.hunk));
+        let other_reason = Self { reason: group.reason.clone(), ..self.clone() };
+        self == group || (other_reason == *group && is_same_hunk())
+    }
+
     /// The request of some rows; `None` if their scope cannot be read.
     fn request(&self, rows: &[QueuedRejection]) -> Option<HunkRequest> {
         let changes: ScopeChanges = serde_json::from_str(&self.changes).ok()?;
@@ -437,6 +447,17 @@ fn with_queue_entries(mut plan: Plan, rows: &[QueuedRejection]) -> Plan {
     plan
 }
 
+/// The reasons of rows, each once.
+fn join_reasons(rows: &[QueuedRejection]) -> Option<String> {
+    let mut reasons: Vec<&str> = Vec::new();
+    for reason in rows.iter().filter_map(|row| row.reason.as_deref()) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
 fn drop_all(rows: &mut Vec<QueuedRejection>, dropped: &mut BTreeMap<u64, String>, why: &str) {
     drop_rows(rows, dropped, why, |_| true);
 }
@@ -449,6 +470,23 @@ fn drop_rows(
 ) {
     dropped.extend(rows.iter().filter(|row| is_it(row)).map(|row| (row.id, why.to_owned())));
     rows.retain(|row| !is_it(row));
+}
+
+/// The changes behind the chosen hunks.
+fn changes_behind<'r>(review: &'r Review<'_>, parts: &[ChosenPart]) -> Vec<&'r Change> {
+    let ids: BTreeSet<ChangeId> = parts.iter().flat_map(ChosenPart::chosen_changes).collect();
+    ids.into_iter().filter_map(|id| review.change(id)).collect()
+}
+
+/// The dialogs whose agents made the changes, or can have made them.
+fn dialogs_of(changes: &[&Change]) -> BTreeSet<DialogId> {
+    let candidates = changes.iter().flat_map(|change| &change.candidates);
+    let candidates = candidates.map(|by| by.dialog.clone());
+    changes.iter().filter_map(|change| change.dialog.clone()).chain(candidates).collect()
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, OperationError> {
+    serde_json::to_string(value).map_err(|error| unreadable(&error))
 }
 
 fn unreadable(error: &serde_json::Error) -> OperationError {

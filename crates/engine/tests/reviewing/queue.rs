@@ -374,24 +374,21 @@ fn lines_and_reasons_of_one_place_are_joined() {
     );
 }
 
-/// What waits is taken back without another question, so that it is never the person's own work.
+/// What was rejected together goes together, also what waits for nobody by itself.
 #[test]
-fn the_persons_own_work_does_not_wait() {
+fn what_is_rejected_together_waits_together() {
     check(
         r"
         file a.txt: 1\n2\n3\n4\n5\n6\n7\n8\n9\n
         init
         say d: go
         edit d e1 a.txt: 2 => two
-        edit d e2 a.txt: 8 => eight
-        run sed -i 's/two/mine/' a.txt
-        file own.txt: my own precious work\n
-        queue everything own.txt#1
+        file own.txt: mine\n
         queue everything
-        queue all a.txt#1 cascade
+        carry-out
+        cat own.txt
         turn-end d
         carry-out
-        cat a.txt
         cat own.txt
         ",
         &expect![[""]],

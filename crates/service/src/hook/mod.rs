@@ -21,8 +21,8 @@ use retake_engine::model::{
     CallId, Caller, DialogId, ErrorCode, Event, EventKind, Millis, ProcessKey,
 };
 use retake_engine::{
-    EventRelay, FeedbackChannel, FeedbackMoments, Project, RecordOutcome, ReplySupport,
-    SpoolWriter, StaleContext, StaleReaction,
+    EventRelay, FeedbackChannel, FeedbackMoments, FeedbackTimes, Project, RecordOutcome,
+    ReplySupport, SpoolWriter, StaleContext, StaleReaction,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -284,11 +284,13 @@ impl HookCall {
     fn hand_back(&self, project: &Project, dialog: &DialogId, report: ReportFn<'_>) {
         let is_wanted = project.settings().feedback.at_turn_end
             && retake_agents::personal_feedback_of(self.agent).turn_end;
-        if !is_wanted || project.is_past(self.deadline(project.settings().hook.budget())) {
+        if !is_wanted {
             return;
         }
-        match project.take_feedback(dialog, FeedbackChannel::TurnEnd, self.at) {
-            Ok(Some(feedback)) => drop(report(HookProgress::HandedBack { feedback })),
+        let deadline = Some(self.deadline(project.settings().hook.budget()));
+        let times = FeedbackTimes { at: self.at, deadline };
+        match project.take_feedback(dialog, FeedbackChannel::TurnEnd, times) {
+            Ok(Some((_, feedback))) => drop(report(HookProgress::HandedBack { feedback })),
             Ok(None) => {}
             Err(error) => {
                 let text = format!("the person's feedback was not passed on: {error}");

@@ -111,6 +111,6 @@ impl ProjectCommand for TakeFeedback {
         at: Millis,
         _progress: ProgressFn<'_>,
     ) -> Result<Self::Answer, ApiError> {
-        Ok(project.take_feedback_items(&self.dialog, self.channel, at)?)
+        Ok(project.take_feedback(&self.dialog, self.channel, at.into())?)
     }
 }
