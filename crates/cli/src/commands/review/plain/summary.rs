@@ -15,7 +15,7 @@ use crate::layout::render_paragraph;
 use crate::output::TextStyle;
 use crate::question::{AnswerChoice, ChoiceQuestion};
 
-/// What became of a hunk.
+/// How a hunk was decided on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HunkFate {
     Kept,
@@ -120,7 +120,7 @@ impl PlainReview<'_> {
         Ok(format!("In this review you {}.", parts.join(", ")))
     }
 
-    /// What became of entries of the queue; none if they were cancelled or dropped.
+    /// How entries of the queue ended, or that one waits; none if they were cancelled or dropped.
     fn fate_of(&self, entries: &[u64]) -> Result<Option<HunkFate>> {
         let mut fate = None;
         for id in entries {
