@@ -499,7 +499,7 @@ CREATE TABLE rejection_notice(
 CREATE INDEX rejection_notice_unheard ON rejection_notice(dialog) WHERE heard IS NULL;
 
 CREATE TABLE queued_rejection(
-    id        INTEGER PRIMARY KEY,
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
     at        INTEGER NOT NULL,
     path      BLOB    NOT NULL,
     hunk      TEXT    NOT NULL,
@@ -514,7 +514,7 @@ CREATE TABLE queued_rejection(
 CREATE INDEX queued_rejection_waiting ON queued_rejection(id) WHERE state = 'waiting';
 
 CREATE TABLE review_comment(
-    id          INTEGER PRIMARY KEY,
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
     at          INTEGER NOT NULL,
     path        BLOB,
     dialog      TEXT,

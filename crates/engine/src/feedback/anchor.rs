@@ -5,6 +5,7 @@ use std::ops::Range;
 use retake_model::CommentAnchor;
 
 use crate::content::diff::lines;
+use crate::feedback::rejected_lines::{MIN_WORD_CHARS, word_chars};
 
 /// Number of lines above and below that are kept with the lines of a comment.
 const CONTEXT_LINES: usize = 3;
@@ -25,7 +26,7 @@ pub(crate) fn anchor_of(content: &[u8], place: &Range<usize>, removed: bool) -> 
 /// Returns where the lines of an anchor are in a content, from 0; `None` if they are gone.
 ///
 /// Of several places the one with the most equal lines around it is meant, and then the one
-/// closest to where they were.
+/// closest to where they were. Lines that say little are known by those around them alone.
 pub(crate) fn find_anchor(content: &[u8], anchor: &CommentAnchor) -> Option<Range<usize>> {
     let all = text_lines(content);
     let count = anchor.lines.len();
@@ -41,7 +42,10 @@ pub(crate) fn find_anchor(content: &[u8], anchor: &CommentAnchor) -> Option<Rang
         (same, std::cmp::Reverse(at.abs_diff(was)))
     };
     let best = starts.max_by_key(|at| score(*at))?;
-    Some(best..best + count)
+    let around = anchor.above.len() + anchor.below.len();
+    let says_little = word_chars(anchor.lines.concat().as_bytes()) < MIN_WORD_CHARS;
+    let is_known = !says_little || 2 * score(best).0 >= around;
+    is_known.then_some(best..best + count)
 }
 
 /// The lines of a content without their ends; what is no text is replaced.

@@ -5,15 +5,15 @@
 
 use std::ops::Range;
 
-use retake_model::{Actor, Change, ChangeId, Hunk, OperationId, ProjectPath};
+use retake_model::{Actor, Change, ChangeId, OperationId, ProjectPath};
 use retake_store::{AddedAgain, Batch, ChangeFilter, RejectedRun, Store, StoreError};
 
 use crate::content::comparable::comparable_content;
 use crate::content::diff::lines;
 use crate::content::line_hash::hash_texts;
 
-/// Minimum letters, digits and underscores of a run that is remembered.
-const MIN_WORD_CHARS: usize = 20;
+/// Minimum letters, digits and underscores of lines that are known by themselves.
+pub(super) const MIN_WORD_CHARS: usize = 20;
 /// Maximum earlier names of a file whose rejections are looked up.
 const MAX_OLD_NAMES: usize = 16;
 
@@ -53,12 +53,13 @@ pub(crate) fn record_added_again(
     if known.is_empty() {
         return Ok(Vec::new());
     }
+    let before = BareText::of(comparable_content(batch, &change.before)?);
+    let after = BareText::of(comparable_content(batch, &change.after)?);
     let mut found: Vec<OperationId> = Vec::new();
-    for run in added_runs(batch, change, &known)? {
-        for rejected in &known {
-            if !found.contains(&rejected.operation) && run.contains(rejected) {
-                found.push(rejected.operation);
-            }
+    for run in &known {
+        // What was there before, indented otherwise say, is not added.
+        if !found.contains(&run.operation) && after.count(run) > before.count(run) {
+            found.push(run.operation);
         }
     }
     for &operation in &found {
@@ -94,7 +95,7 @@ fn bare_text(line: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Letters of other scripts are several bytes, each of which counts.
-fn word_chars(text: &[u8]) -> usize {
+pub(super) fn word_chars(text: &[u8]) -> usize {
     let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_' || !byte.is_ascii();
     text.iter().filter(is_word).count()
 }
@@ -140,54 +141,30 @@ fn removed_runs(store: &Store, change: &Change) -> Result<Vec<Vec<Vec<u8>>>, Sto
     Ok(places.map(|run| run.iter().filter_map(|line| bare_text(line)).collect()).collect())
 }
 
-/// Lines that a change added, with lines around them: of equal lines, a diff may call the wrong
-/// ones added.
-struct AddedRun {
-    /// The lines without white space.
-    texts: Vec<Vec<u8>>,
+/// A content without white space.
+struct BareText {
+    /// Its lines, but for those of which nothing is left.
+    lines: Vec<Vec<u8>>,
     /// The hash of each.
     hashes: Vec<u64>,
-    /// Those of them that were added.
-    added: Range<usize>,
 }
 
-impl AddedRun {
-    /// Returns whether a rejected run stands here since these lines were added.
-    fn contains(&self, rejected: &RejectedRun) -> bool {
-        let count = rejected.lines as usize;
-        if self.added.len() < count {
-            return false;
-        }
-        let first = (self.added.start + 1).saturating_sub(count);
-        (first..self.added.end)
-            .filter(|at| self.hashes.get(*at) == Some(&rejected.first))
-            .filter_map(|at| self.texts.get(at..at + count))
-            .any(|window| hash_texts(window.iter().map(Vec::as_slice)) == rejected.digest)
+impl BareText {
+    fn of(content: Option<Vec<u8>>) -> Self {
+        let lines: Vec<_> =
+            lines(&content.unwrap_or_default()).filter_map(|line| bare_text(line)).collect();
+        let hashes = lines.iter().map(|line| hash_texts([line.as_slice()])).collect();
+        Self { lines, hashes }
     }
-}
 
-fn added_runs(
-    store: &Store,
-    change: &Change,
-    known: &[RejectedRun],
-) -> Result<Vec<AddedRun>, StoreError> {
-    let Some(content) = comparable_content(store, &change.after)? else { return Ok(Vec::new()) };
-    let all: Vec<_> = lines(&content).map(bare_text).collect();
-    let around = known.iter().map(|run| run.lines as usize).max().unwrap_or(0);
-    let bare = |range: Range<usize>| -> Vec<Vec<u8>> {
-        all.get(range).unwrap_or_default().iter().flatten().cloned().collect()
-    };
-    let run = |hunk: &Hunk| {
-        let added = place(hunk.new_start, hunk.new_lines);
-        let above = bare(added.start.saturating_sub(around)..added.start);
-        let lines = bare(added.clone());
-        let below = bare(added.end..(added.end + around).min(all.len()));
-        let added = above.len()..above.len() + lines.len();
-        let texts = [above, lines, below].concat();
-        let hashes = texts.iter().map(|text| hash_texts([text.as_slice()])).collect();
-        AddedRun { texts, hashes, added }
-    };
-    Ok(change.lines.iter().flat_map(|lines| &lines.hunks).map(run).collect())
+    /// Returns how often a run stands in it.
+    fn count(&self, run: &RejectedRun) -> usize {
+        let first = self.hashes.iter().enumerate().filter(|(_, hash)| **hash == run.first);
+        first
+            .filter_map(|(at, _)| self.lines.get(at..at + run.lines as usize))
+            .filter(|lines| hash_texts(lines.iter().map(Vec::as_slice)) == run.digest)
+            .count()
+    }
 }
 
 fn place(start: u32, count: u32) -> Range<usize> {

@@ -3,11 +3,12 @@
 //! Invariants: a draft is seen by no agent. A comment is anchored by the content of its lines, so
 //! that it follows them, or says that they are gone.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use retake_model::{
-    CommentAnchor, CommentKind, CommentState, DialogId, HunkKind, JournalKind, Millis, ProjectPath,
-    ReviewComment,
+    CallerScope, Change, ChangeId, CommentAnchor, CommentKind, CommentState, DialogId, HunkKind,
+    JournalKind, Millis, ProjectPath, ReviewComment,
 };
 use retake_store::{Batch, ChangeFilter, StoreError};
 use serde::{Deserialize, Serialize};
@@ -17,11 +18,14 @@ use crate::content::comparable::comparable_content;
 use crate::content::diff::lines;
 use crate::error::OperationError;
 use crate::feedback::anchor::{anchor_of, find_anchor};
+use crate::feedback::rejected_lines::earlier_names;
 use crate::journal::record_entry;
 use crate::project::Project;
 use crate::review::act::{HunkChoice, HunkRequest};
+use crate::review::file_target::HunkLines;
 use crate::review::hunk::ReviewHunk;
 use crate::review::scope::ReviewScope;
+use crate::review::trace::trace_file;
 
 /// A comment that the person makes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -194,7 +198,11 @@ impl Project {
         at: Millis,
     ) -> Result<ReviewComment, OperationError> {
         let _lock = self.acquire_lock()?;
-        self.comment_in(id, &[CommentState::Sent, CommentState::Answered])?;
+        let comment = self.comment_in(id, &[CommentState::Sent, CommentState::Answered])?;
+        let is_agent = matches!(self.caller().scope, CallerScope::Agent { .. });
+        if is_agent && comment.heard.is_none() {
+            return Err(OperationError::UnheardComment(id));
+        }
         self.change_comment(at, "answered", |batch| {
             batch.set_comment_state(id, CommentState::Answered, Some(answer.trim()))?;
             Ok(id)
@@ -214,8 +222,13 @@ impl Project {
     /// Returns all comments with the places of their lines, oldest first.
     pub fn comments(&self) -> Result<Vec<LocatedComment>, StoreError> {
         let mut located = Vec::new();
-        for comment in self.store().comments()? {
-            let text = comment.path.as_ref().map(|path| self.text_now(path)).transpose()?.flatten();
+        for mut comment in self.store().comments()? {
+            let mut text = None;
+            if let Some(path) = &comment.path {
+                let path = self.current_name(path, comment.at)?;
+                text = self.text_now(&path)?;
+                comment.path = Some(path);
+            }
             located.push(locate(comment, text.as_deref()));
         }
         Ok(located)
@@ -233,14 +246,34 @@ impl Project {
         Ok(drafts.count() as u64)
     }
 
-    /// Returns the comments on a file whose text is known.
+    /// Returns the comments on a file that had these names, and whose text is known.
     pub(super) fn comments_in(
         &self,
-        path: &ProjectPath,
+        names: &BTreeSet<ProjectPath>,
         text: Option<&[u8]>,
     ) -> Result<Vec<LocatedComment>, StoreError> {
-        let comments = self.store().comments_on(path)?;
-        Ok(comments.into_iter().map(|comment| locate(comment, text)).collect())
+        let mut located = Vec::new();
+        for name in names {
+            let comments = self.store().comments_on(name)?;
+            located.extend(comments.into_iter().map(|comment| locate(comment, text)));
+        }
+        located.sort_by_key(|comment| comment.id);
+        Ok(located)
+    }
+
+    /// Where the file is that was at a path at a time: there, or where it was moved since.
+    fn current_name(&self, path: &ProjectPath, at: Millis) -> Result<ProjectPath, StoreError> {
+        let (mut path, mut names) = (path.clone(), BTreeSet::new());
+        while self.store().manifest_entry(&path)?.is_none() && names.insert(path.clone()) {
+            let filter = ChangeFilter { path: Some(path.clone()), ..ChangeFilter::default() };
+            let moves = self.store().changes(&filter)?.into_iter();
+            let mut moves = moves.filter(|change| change.at >= at);
+            match moves.find(|change| change.old_path.as_ref() == Some(&path)) {
+                Some(moved) => path = moved.path,
+                None => break,
+            }
+        }
+        Ok(path)
     }
 
     /// The path and lines that a comment is about, and the dialog that changed them last.
@@ -263,7 +296,8 @@ impl Project {
                 if range.is_empty() || range.end > count || *first == 0 {
                     return Err(OperationError::UnknownLines { path: path.clone(), lines: count });
                 }
-                Ok((Some(path.clone()), Some(anchor_of(&text, &range, false)), None))
+                let writer = self.last_writer_of(path, &range)?;
+                Ok((Some(path.clone()), Some(anchor_of(&text, &range, false)), writer))
             }
             CommentPlace::Hunk { scope, hunk } => self.anchor_on_hunk(scope, hunk),
         }
@@ -286,7 +320,7 @@ impl Project {
                 let anchor = match (&file.now_text, hunk_lines(hunk, chosen.as_ref())) {
                     (Some(text), Some(lines)) => Some(anchor_of(text, &lines, false)),
                     _ if hunk.removed.is_empty() => None,
-                    _ => Some(removed_anchor(hunk)),
+                    _ => Some(removed_anchor(hunk, chosen.as_ref())),
                 };
                 return Ok((Some(file.path.clone()), anchor, maker));
             }
@@ -299,11 +333,25 @@ impl Project {
         comparable_content(self.store(), &entry.state.into())
     }
 
+    /// The dialog of the newest change by an agent that wrote one of these lines, counted from 0.
+    fn last_writer_of(
+        &self,
+        path: &ProjectPath,
+        lines: &Range<usize>,
+    ) -> Result<Option<DialogId>, OperationError> {
+        let mut names = BTreeSet::from([path.clone()]);
+        names.extend(earlier_names(self.store(), path, None)?);
+        let trace = trace_file(self.store(), path, &names, ChangeId(0))?;
+        let writer = lines.clone().filter_map(|line| trace.writer_of(line)).max();
+        let change = writer.map(|id| self.store().change(id)).transpose()?.flatten();
+        Ok(change.and_then(|change| change.dialog))
+    }
+
     fn last_dialog_of(&self, path: &ProjectPath) -> Result<Option<DialogId>, StoreError> {
         let actors = vec![retake_model::Actor::Agent];
-        let (path, limit) = (Some(path.clone()), Some(1));
-        let filter = ChangeFilter { actors, path, limit, ..ChangeFilter::default() };
-        Ok(self.store().changes(&filter)?.pop().and_then(|change| change.dialog))
+        let filter = ChangeFilter { actors, path: Some(path.clone()), ..ChangeFilter::default() };
+        let changes = self.store().changes(&filter)?;
+        Ok(changes.into_iter().find(Change::is_effective).and_then(|change| change.dialog))
     }
 
     /// Loads a comment; an error unless it is in one of these states, if there are any.
@@ -338,10 +386,7 @@ impl Project {
 type CommentSubject = (Option<ProjectPath>, Option<CommentAnchor>, Option<DialogId>);
 
 /// The lines of a hunk in the file now; `None` if it is only about removed lines.
-fn hunk_lines(
-    hunk: &ReviewHunk,
-    chosen: Option<&crate::review::file_target::HunkLines>,
-) -> Option<Range<usize>> {
+fn hunk_lines(hunk: &ReviewHunk, chosen: Option<&HunkLines>) -> Option<Range<usize>> {
     let lines = match chosen {
         Some(chosen) => {
             let (first, last) = (chosen.added.first()?, chosen.added.last()?);
@@ -352,11 +397,16 @@ fn hunk_lines(
     (!lines.is_empty()).then_some(lines)
 }
 
-fn removed_anchor(hunk: &ReviewHunk) -> CommentAnchor {
+fn removed_anchor(hunk: &ReviewHunk, chosen: Option<&HunkLines>) -> CommentAnchor {
+    let is_chosen = |at: &usize| {
+        let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        chosen.is_none_or(|lines| lines.removed.contains(&number))
+    };
+    let lines = (0..hunk.removed.len()).filter(is_chosen).map(|at| text_of(&hunk.removed[at]));
     CommentAnchor {
         removed: true,
         first_line: u32::try_from(hunk.new.start + 1).unwrap_or(u32::MAX),
-        lines: hunk.removed.iter().map(|line| text_of(line)).collect(),
+        lines: lines.collect(),
         above: Vec::new(),
         below: Vec::new(),
     }

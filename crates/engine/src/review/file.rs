@@ -326,7 +326,7 @@ impl FileReader<'_> {
             }
         }
         let queued: Vec<QueuedRejection> = store.waiting_rejections_of(&file.path)?;
-        let comments = self.project.comments_in(&file.path, file.now_text.as_deref())?;
+        let comments = self.project.comments_in(&file.names, file.now_text.as_deref())?;
         let now: Vec<&[u8]> = lines(file.now_text.as_deref().unwrap_or_default()).collect();
         let source = MarkSource { now: &now, trace: &file.trace, changes };
         for hunk in &mut file.hunks {

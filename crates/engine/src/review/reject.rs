@@ -90,7 +90,12 @@ impl HunkPlan<'_> {
             chosen.keys().map(|at| file.hunks[*at].id).collect::<Vec<_>>()
         });
         let hunks = asked.of(hunks);
-        self.add_places(&taken, hunks, number);
+        // What goes now waits no longer.
+        let whole = part.files.iter().zip(&chosen).flat_map(|(file, chosen)| {
+            chosen.iter().filter(|(_, lines)| lines.is_none()).map(|(at, _)| &file.hunks[*at])
+        });
+        let queued = whole.filter_map(|hunk| hunk.queued).collect();
+        self.add_places(&taken, RejectedHunks { hunks, queued }, number);
         self.mark_changes(&part, &chosen, &extra, number);
         if is_occupied {
             let reason = PlanReason::Occupied("a newer file".to_owned());
@@ -147,17 +152,18 @@ impl HunkPlan<'_> {
 
     /// Names the changes of which a part takes places back: whoever takes back what is left of them
     /// takes back all that was written here.
-    fn add_places(&mut self, taken: &BTreeSet<ChangeId>, hunks: Vec<HunkId>, part: u64) {
+    fn add_places(&mut self, taken: &BTreeSet<ChangeId>, rejected: RejectedHunks, part: u64) {
         let written = self.plan.files.iter().filter(|file| file.part == part);
         let mut paths: Vec<_> = written.map(|file| file.path.clone()).collect();
         let Some(last) = paths.pop() else { return };
         let changes: Vec<ChangeId> = taken.iter().copied().collect();
-        let places = |path, hunks| {
-            let (changes, queued) = (changes.clone(), Vec::new());
+        let places = |path, RejectedHunks { hunks, queued }| {
+            let changes = changes.clone();
             RejectedPlaces { part, path, changes, hunks, queued }
         };
-        self.places.extend(paths.into_iter().map(|path| places(path, Vec::new())));
-        self.places.push(places(last, hunks));
+        let others = paths.into_iter().map(|path| places(path, RejectedHunks::default()));
+        self.places.extend(others);
+        self.places.push(places(last, rejected));
     }
 
     /// Changes of which nothing is left in the files get the status of what was taken back.
@@ -246,6 +252,13 @@ impl HunkPlan<'_> {
         }
         Ok(Some(Cascaded { part: ChosenPart { part, chosen }, extra, asked }))
     }
+}
+
+/// The hunks that go, and the rejections of them that waited.
+#[derive(Default)]
+struct RejectedHunks {
+    hunks: Vec<HunkId>,
+    queued: Vec<u64>,
 }
 
 /// The files of a part that are written.

@@ -205,7 +205,15 @@ fn a_comment_on_lines_is_for_the_agent_that_wrote_them() {
         rollback dialog=other
         comment a.txt:5: that was there before
         ",
-        &expect![[""]],
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +1 -1
+            "a.txt" modify by agent other/main:e2 certain +1 -0
+            #1 order draft on a.txt for d: back to the number
+            #2 order draft on a.txt for other: and this
+            #3 order draft on a.txt for other: that was there before
+            rollback: "a.txt" write exact
+            #4 order draft on a.txt for d: that was there before
+        "#]],
     );
 }
 
@@ -225,7 +233,17 @@ fn a_comment_follows_a_move_and_does_not_jump() {
         shell d s3: sed -i 1,4d b.py
         comments
         ",
-        &expect![[""]],
+        &expect![[r#"
+            "a.py" modify by agent d/main:e1 certain +1 -1
+            #1 order draft on a.py for d: why?
+            "a.py" -> "b.py" rename by agent d/main:s2 window +0 -0
+            #1 order draft on b.py for d: why? at 3-3
+            b.py from a.py
+              1 rename by s2
+              2 lines @2 -    x = 1 +    x = 3 by e1
+            "b.py" modify by agent d/main:s3 window +0 -4
+            #1 order draft on b.py for d: why? whose lines are gone
+        "#]],
     );
 }
 
@@ -242,6 +260,10 @@ fn numbers_are_not_used_again() {
         uncomment 1
         question a.txt:1: is it safe?
         ",
-        &expect![[""]],
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +1 -1
+            #1 question draft on a.txt for d: why?
+            #2 question draft on a.txt for d: is it safe?
+        "#]],
     );
 }

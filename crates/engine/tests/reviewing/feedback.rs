@@ -208,7 +208,32 @@ fn agents_hear_of_their_own_work_only() {
         feedback other
         reject-hunks everything cascade
         ",
-        &expect![[""]],
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +1 -1
+            "c.txt" modify by agent d/main:e3 certain +1 -1
+            "b.txt" modify by agent other/main:e2 certain +1 -1
+            reject: "a.txt" write exact
+            reject: "b.txt" write exact
+            reject: "c.txt" write exact
+            > The person rejected these changes of yours. They are out of the files:
+            > - o20: no
+            >   - "a.txt"
+            >     ```diff
+            >     -2
+            >     +two
+            >     ```
+            >   - "c.txt"
+            > Do not make them again unless you are asked to.
+            > The person rejected these changes of yours. They are out of the files:
+            > - o20: no
+            >   - "b.txt"
+            >     ```diff
+            >     -b
+            >     +B
+            >     ```
+            > Do not make them again unless you are asked to.
+            nothing done
+        "#]],
     );
 }
 
@@ -227,6 +252,19 @@ fn lines_of_secret_files_are_not_quoted() {
         send-comments
         feedback d
         ",
-        &expect![[""]],
+        &expect![[r#"
+            ".env" modify by agent d/main:s1 window +0 -1
+            reject: ".env" write exact
+            #1 order draft on .env for d: never touch this
+            sent 1
+            > The person rejected these changes of yours. They are out of the files:
+            > - o10: keep it
+            >   - ".env"
+            > Do not make them again unless you are asked to.
+            > 
+            > The person commented on your work:
+            > - #1 (".env":2): never touch this
+            > Do what is asked, and answer the questions.
+        "#]],
     );
 }

@@ -220,7 +220,26 @@ fn what_was_rejected_and_comes_again_is_open() {
         edit d e5 a.txt: a\n => a\na_line_that_is_long_enough_to_be_known\n
         review all
         ",
-        &expect![[""]],
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +1 -0
+            "a.txt" modify by agent d/main:e2 certain +1 -0
+            keep 2, accepted e1 e2
+            reject: "a.txt" write exact
+            "a.txt" modify by agent d/main:e3 certain +1 -0
+            "a.txt" modify by agent d/main:e4 certain +1 -0
+            a.txt
+              1 lines @2 +a_line_that_is_long_enough_to_be_known by e3, again o15
+              2 lines @8 +x by e4
+            keep 2, accepted e3 e4
+            a.txt
+              1 lines @2 +a_line_that_is_long_enough_to_be_known by e3, reviewed, again o15
+              2 lines @8 +x by e4, reviewed
+            rollback: "a.txt" write merged
+            "a.txt" modify by agent d/main:e5 certain +1 -0
+            a.txt
+              1 lines @2 +a_line_that_is_long_enough_to_be_known by e5
+              2 lines @8 +x by e4, reviewed
+        "#]],
     );
 }
 
@@ -242,6 +261,20 @@ fn a_line_that_was_not_shown_is_open_when_it_appears() {
         accept call=s1
         review all
         ",
-        &expect![[""]],
+        &expect![[r#"
+            "a.txt" modify by agent d/main:s1 window +2 -1
+            "a.txt" modify by agent other/main:s2 window +1 -2
+            keep 2, accepted s1 s2
+            s1 "a.txt" accepted
+            s2 "a.txt" accepted
+            rollback: "a.txt" write exact
+            a.txt
+              1 lines @1 -1 +one by s1, reviewed
+              2 lines @6 +BACKDOOR by s1
+            accepted 0, already 1
+            a.txt
+              1 lines @1 -1 +one by s1, reviewed
+              2 lines @6 +BACKDOOR by s1, reviewed
+        "#]],
     );
 }

@@ -324,8 +324,8 @@ fn what_was_decided_meanwhile_is_dropped() {
             2 dropped: the place changed since, was taken back or was approved
             a.txt: 1\ntwo\n3\n
             b.txt: b\n
-            1 a.txt dropped d, the place changed since, was taken back or was approved
-            2 b.txt dropped other, the place changed since, was taken back or was approved
+            1 a.txt dropped d other, the place changed since, was taken back or was approved
+            2 b.txt dropped d other, the place changed since, was taken back or was approved
         "#]],
     );
 }
@@ -349,7 +349,18 @@ fn what_is_kept_or_rejected_meanwhile_waits_no_more() {
         carry-out
         cat a.txt
         ",
-        &expect![[""]],
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +1 -1
+            "a.txt" modify by agent d/main:e2 certain +1 -1
+            queued 1 2 while d at work
+            keep 1, accepted e1
+            reject: "a.txt" write merged
+            1 a.txt cancelled d, it was kept
+            2 a.txt done d
+            undo: "a.txt" write exact
+            nothing is due
+            a.txt: 1\ntwo\n3\n4\n5\n6\n7\neight\n9\n
+        "#]],
     );
 }
 
@@ -370,7 +381,17 @@ fn lines_and_reasons_of_one_place_are_joined() {
         carry-out
         cat a.txt
         ",
-        &expect![[""]],
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +4 -0
+            queued 1 while d at work
+            queued 2 while d at work
+            1 a.txt waiting d, because one
+            2 a.txt waiting d, because three
+            queued 2 while d at work
+            1 done
+            2 done
+            a.txt: 1\nx2\nx4\n2\n
+        "#]],
     );
 }
 
@@ -391,6 +412,14 @@ fn what_is_rejected_together_waits_together() {
         carry-out
         cat own.txt
         ",
-        &expect![[""]],
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +1 -1
+            queued 1 2 while d at work
+            nothing is due
+            own.txt: mine\n
+            1 done
+            2 done
+            own.txt: absent
+        "#]],
     );
 }

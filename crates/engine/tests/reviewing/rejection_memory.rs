@@ -204,6 +204,24 @@ fn lines_that_were_there_before_an_edit_are_not_added_again() {
         shell d s4: printf 'def g():\n    validate_all_the_inputs(order)\n' >> a.py
         again
         ",
-        &expect![[""]],
+        &expect![[r#"
+            "a.py" modify by agent d/main:s1 window +2 -0
+            reject: "a.py" write exact
+            "a.py" modify by user +2 -0
+            "a.py" modify by agent d/main:s2 window +4 -4
+            > The person rejected these changes of yours. They are out of the files:
+            > - o9: no g
+            >   - "a.py"
+            >     ```diff
+            >     +def g():
+            >     +    validate_all_the_inputs(order)
+            >     ```
+            > Do not make them again unless you are asked to.
+            "a.py" modify by agent d/main:s3 window +2 -0
+            s3 brings o9 again
+            keep 1, accepted s3
+            "a.py" modify by agent d/main:s4 window +2 -0
+            s3 brings o9 again
+        "#]],
     );
 }
