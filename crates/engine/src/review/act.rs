@@ -157,6 +157,29 @@ impl Project {
         Ok(all)
     }
 
+    /// A request for all hunks of a scope, without those that the person keeps: whoever rejects the
+    /// rest does not mean them.
+    pub fn without_kept(&self, request: &HunkRequest) -> Result<HunkRequest, OperationError> {
+        if !request.all {
+            return Ok(request.clone());
+        }
+        let review = self.review(&request.scope)?;
+        let (mut open, mut has_kept) = (Vec::new(), false);
+        for entry in review.entries() {
+            for file in review.files(entry)? {
+                has_kept |= file.hunks.iter().any(|hunk| hunk.reviewed);
+                open.extend(file.hunks.iter().filter(|hunk| !hunk.reviewed).map(|hunk| {
+                    let (path, digest) = (Some(file.path.clone()), Some(file.digest.clone()));
+                    HunkChoice { id: hunk.id, path, lines: None, digest }
+                }));
+            }
+        }
+        if !has_kept {
+            return Ok(request.clone());
+        }
+        Ok(HunkRequest { scope: request.scope.clone(), hunks: open, all: false })
+    }
+
     /// Finds the hunks of a request; an error if one of them is no hunk of the scope now.
     pub(super) fn find_hunks(
         &self,

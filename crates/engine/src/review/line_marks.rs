@@ -94,7 +94,11 @@ impl MarkSource<'_> {
             })
         };
         let mut items: Vec<SeenItem> = match hunk.kind {
-            HunkKind::Lines => added().chain(self.removed_items(hunk)).collect(),
+            HunkKind::Lines => {
+                // Another change may have hidden a removal when the rest of its change was seen.
+                let removed = self.removed_items(hunk);
+                added().chain(removed.map(|item| SeenItem { change: None, ..item })).collect()
+            }
             HunkKind::Create if !hunk.new.is_empty() => {
                 let creation = hunk.changes.first().map(|id| SeenItem::of_kind(hunk.kind, *id));
                 added().chain(creation).collect()
@@ -178,5 +182,5 @@ fn whole_key(kind: HunkKind, change: ChangeId) -> u64 {
 
 fn numbered_item(what: &[u8], change: ChangeId, number: usize) -> SeenItem {
     let key = hash_texts([what, &change.0.to_le_bytes(), &(number as u64).to_le_bytes()]);
-    SeenItem { key, change: None, writer: None }
+    SeenItem { key, change: Some(change), writer: None }
 }

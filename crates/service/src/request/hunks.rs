@@ -97,7 +97,8 @@ impl ProjectCommand for PlanRejectHunks {
         at: Millis,
         _progress: ProgressFn<'_>,
     ) -> Result<Plan, ApiError> {
-        let plan = project.plan_reject_places(&self.hunks, self.taking, at)?;
+        let hunks = project.without_kept(&self.hunks)?;
+        let plan = project.plan_reject_places(&hunks, self.taking, at)?;
         Ok(plan.because(self.reason.clone()))
     }
 }
@@ -133,12 +134,13 @@ impl ProjectCommand for QueueRejection {
         at: Millis,
         _progress: ProgressFn<'_>,
     ) -> Result<QueuedHunks, ApiError> {
-        let working = project.working_dialogs(&self.hunks, at, &is_process_alive)?;
+        let hunks = project.without_kept(&self.hunks)?;
+        let working = project.working_dialogs(&hunks, at, &is_process_alive)?;
         if self.if_at_work && working.is_empty() {
             return Ok(QueuedHunks::default());
         }
         let reason = self.reason.as_deref();
-        let entries = project.queue_rejection(&self.hunks, self.taking, reason, at)?;
+        let entries = project.queue_rejection(&hunks, self.taking, reason, at)?;
         Ok(QueuedHunks { entries, working })
     }
 }
