@@ -96,9 +96,6 @@ pub enum OperationError {
     /// There is no such comment.
     #[error("there is no comment {0}")]
     UnknownComment(u64),
-    /// An agent answers what it was not told.
-    #[error("comment {0} was not told to its agent yet")]
-    UnheardComment(u64),
     /// The comment is in another state.
     #[error("comment {id} is {}", describe_state(*state))]
     CommentState {

@@ -99,7 +99,7 @@ impl ErrorAdvice for OperationError {
             Self::NeedsDigest(_) => ErrorCode::NeedsDigest,
             Self::UnknownHunkLines { .. } | Self::UnknownLines { .. } => ErrorCode::UnknownLines,
             Self::UnknownComment(_) => ErrorCode::UnknownComment,
-            Self::CommentState { .. } | Self::UnheardComment(_) => ErrorCode::CommentState,
+            Self::CommentState { .. } => ErrorCode::CommentState,
             Self::NotQueued(_) => ErrorCode::NotQueued,
             Self::Decided { .. } | Self::HunkDecided { .. } => ErrorCode::Decided,
             Self::UnknownOperation(_) => ErrorCode::UnknownOperation,
@@ -149,7 +149,6 @@ impl ErrorAdvice for OperationError {
             Self::CommentState { .. } => {
                 "a draft is sent first, and what is resolved stays so; `retake comment` lists them"
             }
-            Self::UnheardComment(_) => "`retake feedback` tells the agent of it",
             Self::NotQueued(_) => "`retake review --queue` lists them",
             Self::UnknownOperation(_) => "`retake ops` lists them",
             Self::UnknownEdit(_) => "begin it first",

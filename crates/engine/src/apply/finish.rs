@@ -213,6 +213,9 @@ fn record_taken_back(
                 let (path, changes) = (&places.path, places.changes.as_slice());
                 record_taken_places(batch, id, &TakenPlaces { path, changes })?;
                 settle_as_done(batch, &places.queued, id, taken.at)?;
+                for key in &places.marks {
+                    batch.put_reviewed_line(path, *key, id.0)?;
+                }
             }
         }
         FollowUp::Hunks { change, status, .. }

@@ -224,6 +224,9 @@ pub(crate) struct RejectedPlaces {
     /// The entries of the queue that are carried out with it.
     #[serde(default)]
     pub(crate) queued: Vec<u64>,
+    /// The marks of lines that were seen and stay, as they are known afterwards.
+    #[serde(default)]
+    pub(crate) marks: Vec<u64>,
 }
 
 impl FollowUp {

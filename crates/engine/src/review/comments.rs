@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use retake_model::{
-    CallerScope, Change, ChangeId, CommentAnchor, CommentKind, CommentState, DialogId, HunkKind,
-    JournalKind, Millis, ProjectPath, ReviewComment,
+    Change, ChangeId, CommentAnchor, CommentKind, CommentState, DialogId, HunkKind, JournalKind,
+    Millis, ProjectPath, ReviewComment,
 };
 use retake_store::{Batch, ChangeFilter, StoreError};
 use serde::{Deserialize, Serialize};
@@ -198,11 +198,7 @@ impl Project {
         at: Millis,
     ) -> Result<ReviewComment, OperationError> {
         let _lock = self.acquire_lock()?;
-        let comment = self.comment_in(id, &[CommentState::Sent, CommentState::Answered])?;
-        let is_agent = matches!(self.caller().scope, CallerScope::Agent { .. });
-        if is_agent && comment.heard.is_none() {
-            return Err(OperationError::UnheardComment(id));
-        }
+        self.comment_in(id, &[CommentState::Sent, CommentState::Answered])?;
         self.change_comment(at, "answered", |batch| {
             batch.set_comment_state(id, CommentState::Answered, Some(answer.trim()))?;
             Ok(id)

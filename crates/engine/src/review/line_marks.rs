@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_model::{Change, ChangeId, ChangeStatus, HunkKind};
 
+use crate::content::diff::lines;
 use crate::content::line_hash::hash_texts;
+use crate::content::line_map::LineMap;
 use crate::review::file_target::HunkLines;
 use crate::review::hunk::ReviewHunk;
 use crate::review::trace::FileTrace;
@@ -85,14 +87,28 @@ impl MarkSource<'_> {
         keys
     }
 
+    /// Returns the keys that lines of these hunks which were seen have in a text without other hunks:
+    /// a line next to one that the person rejects is not another one.
+    pub(super) fn keys_in(
+        &self,
+        hunks: &[ReviewHunk],
+        marked: &LineMarks,
+        target: &[u8],
+    ) -> Vec<u64> {
+        let map = LineMap::between(&self.now.concat(), target);
+        let target: Vec<_> = lines(target).collect();
+        let places = hunks.iter().flat_map(|hunk| hunk.new.clone());
+        let seen = places.filter(|at| self.added_item(*at).is_some_and(|it| it.is_marked(marked)));
+        let stays = seen.filter_map(|at| {
+            let now = map.follow(&(at..at + 1));
+            (target.get(now.start) == self.now.get(at) && now.len() == 1).then_some(now.start)
+        });
+        stays.filter_map(|at| key_of_line(&target, at)).collect()
+    }
+
     /// Returns everything in a hunk that a person sees; at least one item.
     fn items(&self, hunk: &ReviewHunk) -> Vec<SeenItem> {
-        let added = || {
-            hunk.new.clone().filter_map(|at| {
-                let (key, writer) = (self.added_key(at)?, self.trace.writer_of(at));
-                Some(SeenItem { key, change: None, writer })
-            })
-        };
+        let added = || hunk.new.clone().filter_map(|at| self.added_item(at));
         let mut items: Vec<SeenItem> = match hunk.kind {
             HunkKind::Lines => {
                 // Another change may have hidden a removal when the rest of its change was seen.
@@ -135,14 +151,14 @@ impl MarkSource<'_> {
         keys
     }
 
-    /// The key of a line of the file now.
+    /// A line of the file now.
+    fn added_item(&self, at: usize) -> Option<SeenItem> {
+        let (key, writer) = (self.added_key(at)?, self.trace.writer_of(at));
+        Some(SeenItem { key, change: None, writer })
+    }
+
     fn added_key(&self, at: usize) -> Option<u64> {
-        let line = |at: Option<usize>| at.and_then(|at| self.now.get(at)).copied();
-        let text = line(Some(at))?;
-        // An empty text is no line.
-        let (above, below) = (line(at.checked_sub(1)), line(Some(at + 1)));
-        let (above, below) = (above.unwrap_or_default(), below.unwrap_or_default());
-        Some(hash_texts([b"+".as_slice(), above, text, below]))
+        key_of_line(self.now, at)
     }
 
     fn removed_items<'s>(
@@ -163,6 +179,16 @@ impl MarkSource<'_> {
         let at = self.trace.at(&hunk.new, |id| hunk.changes.contains(&id));
         at.map(|traced| numbered_item(b"entangled", traced.change, traced.new.start))
     }
+}
+
+/// The key of a line with its neighbours.
+fn key_of_line(all: &[&[u8]], at: usize) -> Option<u64> {
+    let line = |at: Option<usize>| at.and_then(|at| all.get(at)).copied();
+    let text = line(Some(at))?;
+    // An empty text is no line.
+    let (above, below) = (line(at.checked_sub(1)), line(Some(at + 1)));
+    let (above, below) = (above.unwrap_or_default(), below.unwrap_or_default());
+    Some(hash_texts([b"+".as_slice(), above, text, below]))
 }
 
 /// The key of all that a change did.

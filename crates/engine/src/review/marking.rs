@@ -17,6 +17,7 @@ use crate::review::file::{Review, ReviewFile};
 use crate::review::file_target::HunkLines;
 use crate::review::hunk::ReviewHunk;
 use crate::review::line_marks::{LineMarks, MarkSource, accepted_by_hunks_key, seen_change_key};
+use crate::review::queue::queued_lines;
 
 /// Marks the chosen hunks of a part in one transaction.
 pub(super) struct HunkMarking<'a> {
@@ -76,20 +77,27 @@ impl HunkMarking<'_> {
         Ok(accepted)
     }
 
-    /// What is kept is rejected no more: neither by the queue nor when it comes again.
+    /// What is kept is rejected no more: neither by the queue nor when it comes again. Lines of a hunk
+    /// that wait are still rejected if the rest of it is kept.
     pub(super) fn settle_kept(&self) -> Result<(), OperationError> {
         for (file, chosen) in self.files() {
-            for (at, lines) in chosen {
+            let waiting = self.batch.waiting_rejections_of(&file.path)?;
+            for (at, kept) in chosen {
                 let hunk = &file.hunks[*at];
-                if let Some(waits) = hunk.queued {
-                    let (state, why) = (QueueState::Cancelled, Some("it was kept"));
-                    self.batch.settle_queued_rejection(waits, state, why, None)?;
-                    record_queue(self.batch, waits, state, self.at)?;
+                for row in waiting.iter().filter(|row| row.hunk == hunk.id) {
+                    let is_kept = match (queued_lines(row)?, kept) {
+                        (Some(queued), Some(kept)) => kept.includes(&queued),
+                        (Some(_), None) => false,
+                        (None, _) => true,
+                    };
+                    if is_kept {
+                        let (state, why) = (QueueState::Cancelled, Some("it was kept"));
+                        self.batch.settle_queued_rejection(row.id, state, why, None)?;
+                        record_queue(self.batch, row.id, state, self.at)?;
+                    }
                 }
-                if lines.is_none() {
-                    let known =
-                        hunk.again.iter().flat_map(|it| file.names.iter().map(move |n| (it, n)));
-                    for (operation, path) in known {
+                for operation in hunk.again.iter().filter(|_| kept.is_none()) {
+                    for path in &file.names {
                         self.batch.forget_rejected_runs_of(*operation, path)?;
                     }
                 }

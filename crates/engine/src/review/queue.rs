@@ -121,10 +121,7 @@ impl Project {
             if row.hunk != hunk {
                 continue;
             }
-            let Ok(request) = serde_json::from_str::<QueuedRequest>(&row.request) else { continue };
-            let queued = request.lines.as_deref().map(serde_json::from_str::<HunkLines>);
-            let queued = queued.transpose().map_err(|error| unreadable(&error))?;
-            let is_covered = match (&queued, lines) {
+            let is_covered = match (&queued_lines(&row)?, lines) {
                 (None, _) => true,
                 (Some(queued), Some(lines)) => queued.includes(lines),
                 (Some(_), None) => false,
@@ -413,9 +410,7 @@ impl RejectionGroup {
         let scope = ReviewScope { changes, paths: Vec::new(), approved: self.approved };
         let choice = |row: &QueuedRejection| {
             let request: QueuedRequest = serde_json::from_str(&row.request).ok()?;
-            let lines = request.lines.as_deref().map(serde_json::from_str::<HunkLines>);
-            let lines = lines.transpose().ok()?;
-            let path = Some(row.path.clone());
+            let (path, lines) = (Some(row.path.clone()), queued_lines(row).ok()?);
             Some(HunkChoice { id: row.hunk, path, lines, digest: request.digest })
         };
         let hunks = rows.iter().map(choice).collect::<Option<Vec<_>>>()?;
@@ -483,6 +478,15 @@ fn dialogs_of(changes: &[&Change]) -> BTreeSet<DialogId> {
     let candidates = changes.iter().flat_map(|change| &change.candidates);
     let candidates = candidates.map(|by| by.dialog.clone());
     changes.iter().filter_map(|change| change.dialog.clone()).chain(candidates).collect()
+}
+
+/// The lines of a hunk that a rejection takes back; none if it takes all of it back.
+pub(super) fn queued_lines(row: &QueuedRejection) -> Result<Option<HunkLines>, OperationError> {
+    let parse = || {
+        let request: QueuedRequest = serde_json::from_str(&row.request)?;
+        request.lines.as_deref().map(serde_json::from_str).transpose()
+    };
+    parse().map_err(|error| unreadable(&error))
 }
 
 fn to_json(value: &impl Serialize) -> Result<String, OperationError> {

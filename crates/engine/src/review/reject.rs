@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::{
     Actor, Change, ChangeId, ChangeStatus, Confidence, DialogId, HunkId, HunkKind, Millis,
-    OperationKind, PathState,
+    OperationKind, PathState, ProjectPath,
 };
 use retake_store::StatusMark;
 
+use crate::content::diff::lines;
 use crate::error::OperationError;
 use crate::plan::draft::{Draft, DraftFile};
 use crate::plan::take_back::{CascadePolicy, TakeBackOptions};
@@ -15,8 +16,9 @@ use crate::plan::{FileAction, FollowUp, Plan, PlanReason, PlannedFile, RejectedP
 use crate::project::Project;
 use crate::review::act::{ChosenLines, ChosenPart, HunkRequest};
 use crate::review::file::{FileReader, Review, ReviewFile, ReviewedPart};
-use crate::review::file_target::{ChosenHunks, HunkLines};
+use crate::review::file_target::{ChosenHunks, FileTarget, HunkLines};
 use crate::review::hunk::ReviewHunk;
+use crate::review::line_marks::{LineMarks, MarkSource};
 
 /// Maximum rounds in which later changes are added to what is taken back.
 const MAX_CASCADE_ROUNDS: usize = 8;
@@ -85,7 +87,8 @@ impl HunkPlan<'_> {
                 }
             }
         }
-        let AddedFiles { taken, is_occupied } = self.add_files(&part, &chosen, number)?;
+        let AddedFiles { taken, mut marks, is_occupied } =
+            self.add_files(&part, &chosen, number)?;
         let hunks = part.files.iter().zip(&chosen).flat_map(|(file, chosen)| {
             chosen.keys().map(|at| file.hunks[*at].id).collect::<Vec<_>>()
         });
@@ -96,6 +99,9 @@ impl HunkPlan<'_> {
         });
         let queued = whole.filter_map(|hunk| hunk.queued).collect();
         self.add_places(&taken, RejectedHunks { hunks, queued }, number);
+        for places in self.places.iter_mut().filter(|places| places.part == number) {
+            places.marks = marks.remove(&places.path).unwrap_or_default();
+        }
         self.mark_changes(&part, &chosen, &extra, number);
         if is_occupied {
             let reason = PlanReason::Occupied("a newer file".to_owned());
@@ -115,6 +121,7 @@ impl HunkPlan<'_> {
     ) -> Result<AddedFiles, OperationError> {
         let (mut written, mut taken) = (BTreeMap::new(), BTreeSet::new());
         let (mut targets, mut is_all) = (Vec::new(), true);
+        let mut marks: BTreeMap<ProjectPath, Vec<u64>> = BTreeMap::new();
         for (file, chosen) in part.files.iter().zip(chosen) {
             let chosen: ChosenHunks<'_> =
                 chosen.iter().map(|(at, lines)| (*at, lines.as_ref())).collect();
@@ -123,7 +130,10 @@ impl HunkPlan<'_> {
                 continue;
             }
             taken.extend(chosen.keys().flat_map(|at| &file.hunks[*at].changes).copied());
-            targets.push(file.without(&chosen)?);
+            let target = file.without(&chosen)?;
+            let keys = self.marks_without(file, &chosen, &target)?;
+            marks.entry(target.path.clone()).or_default().extend(keys);
+            targets.push(target);
             if !file.now.is_absent() {
                 written.insert(file.path.clone(), PathState::Absent.into());
             }
@@ -147,7 +157,30 @@ impl HunkPlan<'_> {
             planned.part = number;
             self.plan.files.push(planned);
         }
-        Ok(AddedFiles { taken, is_occupied })
+        Ok(AddedFiles { taken, marks, is_occupied })
+    }
+
+    /// The marks of what stays in a file, as its lines are known without the chosen hunks.
+    fn marks_without(
+        &self,
+        file: &ReviewFile,
+        chosen: &ChosenHunks<'_>,
+        target: &FileTarget,
+    ) -> Result<Vec<u64>, OperationError> {
+        let (Some(now), Some(text)) = (&file.now_text, &target.file.content) else {
+            return Ok(Vec::new());
+        };
+        let mut marked = LineMarks::new();
+        for name in &file.names {
+            marked.extend(self.project.store().reviewed_lines(name)?);
+        }
+        let now: Vec<&[u8]> = lines(now).collect();
+        let changes = self.review.changes();
+        let source = MarkSource { now: &now, trace: &file.trace, changes };
+        let stays = file.hunks.iter().enumerate();
+        let stays = stays.filter(|(at, _)| !chosen.get(at).is_some_and(Option::is_none));
+        let stays: Vec<_> = stays.map(|(_, hunk)| hunk.clone()).collect();
+        Ok(if marked.is_empty() { Vec::new() } else { source.keys_in(&stays, &marked, text) })
     }
 
     /// Names the changes of which a part takes places back: whoever takes back what is left of them
@@ -159,7 +192,7 @@ impl HunkPlan<'_> {
         let changes: Vec<ChangeId> = taken.iter().copied().collect();
         let places = |path, RejectedHunks { hunks, queued }| {
             let changes = changes.clone();
-            RejectedPlaces { part, path, changes, hunks, queued }
+            RejectedPlaces { part, path, changes, hunks, queued, marks: Vec::new() }
         };
         let others = paths.into_iter().map(|path| places(path, RejectedHunks::default()));
         self.places.extend(others);
@@ -265,6 +298,8 @@ struct RejectedHunks {
 struct AddedFiles {
     /// The changes behind the hunks that go.
     taken: BTreeSet<ChangeId>,
+    /// The marks of lines that stay, as they are known then.
+    marks: BTreeMap<ProjectPath, Vec<u64>>,
     /// Whether one of them would take the place of another file.
     is_occupied: bool,
 }

@@ -278,3 +278,31 @@ fn a_line_that_was_not_shown_is_open_when_it_appears() {
         "#]],
     );
 }
+
+/// Whoever rejects a line has seen the ones next to it.
+#[test]
+fn what_stays_next_to_a_rejected_place_stays_reviewed() {
+    check(
+        r"
+        file a.txt: 1\n
+        init
+        say d: go
+        edit d e1 a.txt: 1\n => 1\none\ntwo\nthree\n
+        see all
+        reject-hunks all a.txt#1:+2
+        review all
+        undo
+        review all
+        ",
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +3 -0
+            see 1
+            reject: "a.txt" write merged
+            a.txt
+              1 lines @2 +one +three by e1, reviewed
+            undo: "a.txt" write exact
+            a.txt
+              1 lines @2 +one +two +three by e1, reviewed
+        "#]],
+    );
+}
