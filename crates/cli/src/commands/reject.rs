@@ -15,9 +15,7 @@ use crate::args::RejectArgs;
 use crate::commands::review::{EntangledChoice, describe_queued};
 use crate::commands::scope::{DecisionTargets, HunkOptions, hunk_scope, review_selection};
 use crate::context::{CommandContext, Exit};
-use crate::outcome::{
-    ConfirmedPlan, TakeBackAttempt, apply_plan, apply_take_back, confirm_plan, render_summary,
-};
+use crate::outcome::{TakeBackAttempt, apply_plan, apply_take_back, confirm_plan, render_summary};
 
 pub(super) fn run(context: &CommandContext, options: &RejectArgs) -> Result<Exit> {
     let project = context.open_to_write()?;
@@ -31,12 +29,12 @@ pub(super) fn run(context: &CommandContext, options: &RejectArgs) -> Result<Exit
     if options.wait && !options.apply.dry_run && rejection.is_at_work(&plan)? {
         // What waits is carried out without another question, so it is asked now.
         let taking = options.take_back.to_options(CascadePolicy::Leave);
-        return match confirm_plan(context, &project, rejection.plan(taking)?, &options.apply)? {
-            ConfirmedPlan::Agreed(plan) => rejection.wait(&plan),
-            ConfirmedPlan::NotDone(outcome) => {
-                let summary = |outcome: &_| render_summary(context, &project, outcome);
-                outcome.print(context, &project, &options.apply, &summary)
-            }
+        let plan = rejection.plan(taking)?;
+        return match confirm_plan(context, &project, &plan, &options.apply)? {
+            None => rejection.wait(&plan),
+            Some(outcome) => outcome.print(context, &project, &options.apply, &|outcome| {
+                render_summary(context, &project, outcome)
+            }),
         };
     }
     let outcome = match &rejection.target {

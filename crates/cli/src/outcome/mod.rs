@@ -72,10 +72,9 @@ pub(crate) fn apply_plan(
     plan: Plan,
     options: &ApplyArgs,
 ) -> Result<PlanOutcome> {
-    let plan = match confirm_plan(context, project, plan, options)? {
-        ConfirmedPlan::Agreed(plan) => plan,
-        ConfirmedPlan::NotDone(outcome) => return Ok(outcome),
-    };
+    if let Some(outcome) = confirm_plan(context, project, &plan, options)? {
+        return Ok(outcome);
+    }
     match context.run_request(project, ApplyPlan { plan: plan.clone() }) {
         Ok(applied) => Ok(applied.into()),
         // The daemon may see an agent around this command where the command itself does not.
@@ -89,42 +88,34 @@ pub(crate) fn apply_plan(
     }
 }
 
-/// A plan that was shown, as far as that is needed.
-pub(crate) enum ConfirmedPlan {
-    /// It may be carried out.
-    Agreed(Plan),
-    /// It was only to be shown, or there is no yes.
-    NotDone(PlanOutcome),
-}
-
-/// Asks for the person's yes, where one is needed.
+/// Asks for the person's yes, where one is needed; returns the outcome if the plan is not carried out:
+/// it was only to be shown, or there is no yes.
 pub(crate) fn confirm_plan(
     context: &CommandContext,
     project: &Project,
-    plan: Plan,
+    plan: &Plan,
     options: &ApplyArgs,
-) -> Result<ConfirmedPlan> {
+) -> Result<Option<PlanOutcome>> {
     if options.dry_run {
-        return Ok(ConfirmedPlan::NotDone(PlanOutcome::planned(plan)));
+        return Ok(Some(PlanOutcome::planned(plan.clone())));
     }
-    let refuse = |plan, failure| {
+    let refuse = |failure| {
         let stage = PlanStage::Refused(failure);
-        Ok(ConfirmedPlan::NotDone(PlanOutcome::not_done(plan, stage)))
+        Ok(Some(PlanOutcome::not_done(plan.clone(), stage)))
     };
-    if let Some(refused) = context.plan_refusal(project, &plan)? {
-        return refuse(plan, refused);
+    if let Some(refused) = context.plan_refusal(project, plan)? {
+        return refuse(refused);
     }
-    let questions = confirmation::questions_of(project, &plan)?;
+    let questions = confirmation::questions_of(project, plan)?;
     if !questions.is_empty() && !options.yes {
         if !is_interactive() {
-            let refused = confirmation::needs_yes_failure(&plan, &questions);
-            return refuse(plan, refused);
+            return refuse(confirmation::needs_yes_failure(plan, &questions));
         }
-        if !confirmation::ask(project, &plan, &questions)? {
-            return Ok(ConfirmedPlan::NotDone(PlanOutcome::declined(plan)));
+        if !confirmation::ask(project, plan, &questions)? {
+            return Ok(Some(PlanOutcome::declined(plan.clone())));
         }
     }
-    Ok(ConfirmedPlan::Agreed(plan))
+    Ok(None)
 }
 
 impl From<AppliedPlan> for PlanOutcome {

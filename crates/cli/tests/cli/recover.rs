@@ -163,3 +163,22 @@ fn undoing_takes_back_what_was_written() {
     assert_eq!(files(&world), AFTER);
     assert_eq!(run(&world, &["recover", "--resume", "--undo"]).code, 2);
 }
+
+/// A rejection that waits is due meanwhile, and cannot be carried out before the operation is settled:
+/// what is asked for is shown all the same.
+#[test]
+fn a_review_is_shown_while_an_operation_is_interrupted() {
+    let world = turn();
+    world.ok(&["reject", "--file", "c.txt", "--wait"]);
+    let mut undo = world.command(&["undo"]);
+    let killed = undo.env("RETAKE_KILL_AT", second_exchange()).output().unwrap();
+    assert!(killed.status.code().is_none(), "it was killed");
+    let ended = world.feed(json!({ "event": "turn_end", "dialog": "d1" }).to_string());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for command in [&["review"][..], &["review", "--queue"], &["feedback", "d1"]] {
+        let shown = run(&world, command);
+        assert_eq!(shown.code, 0, "{command:?}: {}{}", shown.text(), shown.stderr);
+        assert!(shown.stderr.contains("rejections still wait"), "{command:?}: {}", shown.stderr);
+    }
+    assert!(world.read("c.txt").contains("more"));
+}

@@ -151,8 +151,7 @@ struct BareText {
 
 impl BareText {
     fn of(content: Option<Vec<u8>>) -> Self {
-        let lines: Vec<_> =
-            lines(&content.unwrap_or_default()).filter_map(|line| bare_text(line)).collect();
+        let lines: Vec<_> = lines(&content.unwrap_or_default()).filter_map(bare_text).collect();
         let hashes = lines.iter().map(|line| hash_texts([line.as_slice()])).collect();
         Self { lines, hashes }
     }

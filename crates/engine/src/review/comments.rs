@@ -262,9 +262,9 @@ impl Project {
         let (mut path, mut names) = (path.clone(), BTreeSet::new());
         while self.store().manifest_entry(&path)?.is_none() && names.insert(path.clone()) {
             let filter = ChangeFilter { path: Some(path.clone()), ..ChangeFilter::default() };
-            let moves = self.store().changes(&filter)?.into_iter();
-            let mut moves = moves.filter(|change| change.at >= at);
-            match moves.find(|change| change.old_path.as_ref() == Some(&path)) {
+            let since = self.store().changes(&filter)?.into_iter();
+            let mut since = since.filter(|change| change.at >= at);
+            match since.find(|change| change.old_path.as_ref() == Some(&path)) {
                 Some(moved) => path = moved.path,
                 None => break,
             }

@@ -12,7 +12,7 @@ use crate::context::{CommandContext, Exit};
 use crate::describe::{DialogNames, dialog_names, display_path, first_line};
 use crate::escape::escape;
 use crate::layout::{Column, TableCell, TextTable, render_paragraph};
-use crate::output::{Output, TextStyle, print_message};
+use crate::output::{Output, TextStyle, print_message, warn};
 
 /// Maximum settled rejections that are listed beside those that wait, and maximum names in a sentence.
 const MAX_SETTLED: usize = 10;
@@ -26,7 +26,15 @@ pub(in crate::commands) fn carry_out_due(
     if context.no_look || !project.has_waiting_rejections()? {
         return Ok(());
     }
-    for settled in context.run_request(project, CarryOutRejections {})? {
+    let settled = match context.run_request(project, CarryOutRejections {}) {
+        Ok(settled) => settled,
+        // What is asked for is shown all the same: an interrupted operation, say, can be settled later.
+        Err(error) => {
+            warn(&format!("rejections still wait: {error:#}"));
+            return Ok(());
+        }
+    };
+    for settled in settled {
         if !context.json {
             print_message("note", TextStyle::Mark, &describe_settled(project, &settled)?);
         }
@@ -35,9 +43,8 @@ pub(in crate::commands) fn carry_out_due(
 }
 
 fn describe_settled(project: &Project, settled: &SettledRejection) -> Result<String> {
-    let entries = project.queued_rejections(usize::MAX)?;
-    let entry = entries.iter().find(|entry| entry.id == settled.id);
-    let place = entry.map_or_else(String::new, |entry| {
+    let entry = project.queued_rejection(settled.id)?;
+    let place = entry.as_ref().map_or_else(String::new, |entry| {
         format!(" of {} in {}", entry.hunk, display_path(&entry.path))
     });
     let by = entry.and_then(|entry| entry.operation);

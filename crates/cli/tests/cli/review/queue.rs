@@ -176,3 +176,24 @@ fn the_same_with_a_daemon() {
     let _daemon = Daemon::of(&world);
     assert_the_hook_carries_it_out(&world);
 }
+
+/// What waits is carried out without another question, so it is asked for before.
+#[test]
+fn lines_of_the_person_are_asked_for_before_they_wait() {
+    let (world, _) = at_work();
+    world.write("own.txt", "my own precious work\n");
+    let everything = ["reject", "--scope", "everything", "--all", "--wait"];
+    let refused = world.run(&everything);
+    assert_eq!(refused.code, 3, "{}{}", refused.text(), refused.stderr);
+    assert!(refused.stderr.contains("needs your confirmation"), "{}", refused.stderr);
+    assert_eq!(review(&world, &[])["queued"], 0, "nor does it wait unasked");
+    world.ok(&[&everything[..], &["--yes"]].concat());
+    world.ok(&["review"]);
+    assert_eq!(world.read("own.txt"), "my own precious work\n", "it waits with the agent's");
+    end_turn(&world, "d1");
+    world.ok(&["review"]);
+    assert_eq!(world.read("a.txt"), LINES);
+    assert!(!world.root().join("own.txt").exists());
+    world.ok(&["undo", "--yes"]);
+    assert_eq!(world.read("own.txt"), "my own precious work\n");
+}
