@@ -150,6 +150,7 @@ pub use history::{
 };
 
 // query: questions to the record.
+pub use content::secret_names::usually_holds_secrets;
 pub use query::attention::{OpenCallSummary, ProjectAttention};
 pub use query::export::{SnapshotCounts, SnapshotError, SnapshotOptions};
 pub use query::file_record::{FileRecord, replaced_text};
@@ -158,7 +159,6 @@ pub use query::last_seen::AgentActivity;
 pub use query::net_changes::{LineCounts, NetFileChange};
 pub use query::record_name::RecordNameCursor;
 pub use query::record_queries::ChangePage;
-pub use query::secrets::usually_holds_secrets;
 pub use query::status::{DialogStatus, DiffBody, DiffContents, FileDiff, ProjectStatus};
 pub use query::tree::{CheckpointEntry, CheckpointTree, TreeQuery};
 pub use retake_model::iso_8601;

@@ -8,4 +8,5 @@ pub(crate) mod line_hash;
 pub(crate) mod line_map;
 pub(crate) mod line_rules;
 pub(crate) mod merge;
+pub(crate) mod secret_names;
 pub(crate) mod words;

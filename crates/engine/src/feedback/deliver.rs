@@ -155,8 +155,8 @@ impl Project {
     }
 
     /// Takes the feedback for the agent of a dialog, with what it is about: from here on it counts as
-    /// told. At the end of a turn only if it asks for work; `None` if there is none, or if nobody waits
-    /// for it any longer.
+    /// told. At the end of a turn only if it asks for work; `None` if there is none, or if its agent does
+    /// not wait for it any longer.
     pub fn take_feedback(
         &self,
         dialog: &DialogId,
@@ -190,7 +190,7 @@ impl Project {
 pub struct FeedbackTimes {
     /// Now, as it is recorded.
     pub at: Millis,
-    /// By the host's clock; none if whoever takes it waits.
+    /// By the host's clock; none if the reader waits.
     pub deadline: Option<Millis>,
 }
 

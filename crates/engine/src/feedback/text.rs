@@ -11,9 +11,9 @@ use retake_store::{ChangeFilter, Store, StoreError};
 
 use crate::content::comparable::comparable_content;
 use crate::content::diff::lines;
+use crate::content::secret_names::usually_holds_secrets;
 use crate::feedback::FeedbackItems;
 use crate::feedback::anchor::find_anchor;
-use crate::query::secrets::usually_holds_secrets;
 
 /// Maximum lines of a rejection or a comment that are quoted.
 const MAX_QUOTED_LINES: usize = 20;

@@ -9,7 +9,6 @@ pub(crate) mod net_changes;
 pub(crate) mod record_name;
 pub(crate) mod record_queries;
 pub(crate) mod secret_lineage;
-pub(crate) mod secrets;
 pub(crate) mod status;
 pub(crate) mod stored_content;
 pub(crate) mod tree;

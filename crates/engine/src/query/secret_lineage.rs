@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use retake_model::{ObjectId, ProjectPath};
 use retake_store::{LineageStep, SizedContent, Store, StoreError};
 
-use super::secrets::{is_sample, usually_holds_secrets};
+use crate::content::secret_names::{is_sample, usually_holds_secrets};
 use crate::project::Project;
 
 /// Maximum bytes of a content that says nothing about its origin: `{}` and empty files.

@@ -157,8 +157,8 @@ impl Project {
         Ok(all)
     }
 
-    /// A request for all hunks of a scope, without those that the person keeps: whoever rejects the
-    /// rest does not mean them.
+    /// A request for all hunks of a scope, without those that the person keeps: a rejection of the rest
+    /// does not mean them.
     pub fn without_kept(&self, request: &HunkRequest) -> Result<HunkRequest, OperationError> {
         if !request.all {
             return Ok(request.clone());

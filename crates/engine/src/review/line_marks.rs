@@ -36,7 +36,7 @@ pub(super) type LineMarks = HashMap<u64, u64>;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SeenItem {
     key: u64,
-    /// The change that alone made it: whoever has seen all of that has seen the item.
+    /// The change that alone made it: a person who has seen all of that has seen the item.
     change: Option<ChangeId>,
     /// The change that wrote it last: a mark of before is of another line.
     writer: Option<ChangeId>,

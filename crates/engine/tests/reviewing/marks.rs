@@ -279,7 +279,7 @@ fn a_line_that_was_not_shown_is_open_when_it_appears() {
     );
 }
 
-/// Whoever rejects a line has seen the ones next to it.
+/// A person who rejects a line has seen the ones next to it.
 #[test]
 fn what_stays_next_to_a_rejected_place_stays_reviewed() {
     check(

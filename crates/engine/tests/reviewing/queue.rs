@@ -395,7 +395,7 @@ fn lines_and_reasons_of_one_place_are_joined() {
     );
 }
 
-/// What was rejected together goes together, also what waits for nobody by itself.
+/// What was rejected together goes together, also what waits for no agent by itself.
 #[test]
 fn what_is_rejected_together_waits_together() {
     check(

@@ -9,7 +9,7 @@ use retake_store::{Store, StoreError};
 use sha2::{Digest as _, Sha256};
 
 use super::SnapshotCounts;
-use crate::query::secrets::usually_holds_secrets;
+use crate::content::secret_names::usually_holds_secrets;
 
 /// Writes contents, and counts what it leaves out.
 pub(super) struct SnapshotWriter<'a> {

@@ -46,7 +46,7 @@ pub fn usually_holds_secrets(path: &ProjectPath) -> bool {
 }
 
 /// Returns whether the name says that a file only shows what another one should hold.
-pub(super) fn is_sample(path: &ProjectPath) -> bool {
+pub(crate) fn is_sample(path: &ProjectPath) -> bool {
     let name = path.file_name().to_ascii_lowercase();
     SAMPLE_WORDS.iter().any(|word| name.ends_with(word.as_bytes()))
 }
