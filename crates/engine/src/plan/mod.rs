@@ -34,6 +34,11 @@ use serde::{Deserialize, Serialize};
 use crate::history::PlannedRewind;
 pub use reason::PlanReason;
 
+/// Returns a reason without the blanks around it; none if there are no words.
+pub fn stated_reason(reason: Option<&str>) -> Option<&str> {
+    reason.map(str::trim).filter(|reason| !reason.is_empty())
+}
+
 /// What an operation would do, or did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
@@ -276,13 +281,13 @@ impl Plan {
         self.files.iter().filter(|file| file.is_left())
     }
 
-    /// Gives a rejection its reason.
+    /// Gives a rejection its reason; blanks are none.
     #[must_use]
     pub fn because(mut self, why: Option<String>) -> Self {
         if let FollowUp::Hunks { reason, .. } | FollowUp::Rejected { reason, .. } =
             &mut self.follow_up
         {
-            *reason = why;
+            *reason = stated_reason(why.as_deref()).map(str::to_owned);
         }
         self
     }
