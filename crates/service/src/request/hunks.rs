@@ -185,7 +185,7 @@ impl ProjectCommand for CarryOutRejections {
 /// Forgets what was rejected, so that the same lines are no longer a repeat.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ForgetRejections {
-    /// In this file; everywhere if none is given.
+    /// In this file, or in all files beneath this folder; everywhere if none is given.
     pub path: Option<ProjectPath>,
 }
 
