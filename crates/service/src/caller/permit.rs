@@ -53,11 +53,11 @@ pub fn permit_request(
         }
         ProjectRequest::MarkSeen(seen) => permit_dialog(caller, &seen.dialog),
         ProjectRequest::ImportContext(import) => permit_dialog(caller, &import.dialog),
-        ProjectRequest::TakeFeedback(take) => permit_dialog(caller, &take.dialog),
+        ProjectRequest::TakeFeedback(take) => permit_agent_of(caller, &take.dialog, request),
         ProjectRequest::ChangeComment(ChangeComment { id, act: CommentAct::Answer(_) }) => {
             let comment = project.comment(*id)?;
             match comment.and_then(|comment| comment.dialog) {
-                Some(dialog) => permit_dialog(caller, &dialog),
+                Some(dialog) => permit_agent_of(caller, &dialog, request),
                 None => Err(human_only(caller, "the comment is for no agent yet")),
             }
         }
@@ -114,6 +114,19 @@ pub fn permit_events(caller: &Caller, submissions: &[Submission]) -> Result<(), 
             caller.channel == CallerChannel::Run && dialog.0.starts_with(RUN_DIALOG_PREFIX);
         if is_run { Ok(()) } else { permit_dialog(caller, dialog) }
     })
+}
+
+/// Checks that a caller is the agent of a dialog: what the agent hears and answers is its own, and no
+/// program's that is bound to no dialog.
+fn permit_agent_of(
+    caller: &Caller,
+    dialog: &DialogId,
+    request: &ProjectRequest,
+) -> Result<(), ApiError> {
+    match caller.dialog() {
+        None => Err(human_only(caller, &format!("{} speaks for the agent", request.name()))),
+        Some(_) => permit_dialog(caller, dialog),
+    }
 }
 
 /// Refuses an agent that speaks for another dialog than its own.
