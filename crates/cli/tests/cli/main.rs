@@ -18,6 +18,7 @@ mod demo;
 mod dialog_choice;
 mod docs;
 mod event;
+mod feedback_masking;
 mod freshness;
 mod git_apply;
 mod history;
