@@ -297,6 +297,15 @@ impl Plan {
         self.follow_up.reason()
     }
 
+    /// The hunks that it takes out; none if it takes back whole changes.
+    pub fn rejected_hunks(&self) -> impl Iterator<Item = HunkId> {
+        let places = match &self.follow_up {
+            FollowUp::Rejected { places, .. } => places.as_slice(),
+            _ => &[],
+        };
+        places.iter().flat_map(|places| places.hunks.iter().copied())
+    }
+
     /// Returns whether everything that was asked for is (or was) done.
     pub fn is_whole(&self) -> bool {
         self.left_out == 0 && self.left().next().is_none()

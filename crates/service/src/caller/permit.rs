@@ -2,7 +2,7 @@
 //!
 //! A person may everything. An agent may read, make checkpoints, report for its own dialog, and
 //! take back its own dialog's uncontested changes: those that only it can have made and on which
-//! the person has not decided. A program that is bound to no dialog may read, make checkpoints
+//! the person has not decided, place by place. A program that is bound to no dialog may read, make checkpoints
 //! and report events. Everything else is the person's, and the refusal says so.
 
 use retake_engine::model::{
@@ -11,6 +11,7 @@ use retake_engine::model::{
 };
 use retake_engine::{Plan, PlanReason, Project, StoreError};
 
+use super::decided_places::decided_files;
 use crate::ApiError;
 use crate::describe::{list_names, plural};
 use crate::request::{ChangeComment, CommentAct, ProjectRequest, Submission};
@@ -148,7 +149,7 @@ pub fn refused_plan_reason(
     project: &Project,
     caller: &Caller,
     plan: &Plan,
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<String>, ApiError> {
     let own = match &caller.scope {
         CallerScope::Person => return Ok(None),
         CallerScope::Agent { dialog, .. } => dialog,
@@ -179,19 +180,22 @@ pub fn refused_plan_reason(
         )));
     }
     if plan.undoes_operation() {
-        return foreign_operations(project, own, plan);
+        return Ok(foreign_operations(project, own, plan)?);
     }
     let mut foreign = Vec::new();
     for id in plan.concerned_changes() {
         foreign.extend(foreign_change(project, own, id)?);
     }
-    Ok((!foreign.is_empty()).then(|| {
+    if !foreign.is_empty() {
         let count = plural(foreign.len() as u64, "change is", "changes are");
-        format!(
+        return Ok(Some(format!(
             "{count} not the dialog's own to take back: {}",
             list_names(&foreign, MAX_LISTED_NAMES)
-        )
-    }))
+        )));
+    }
+    let decided = decided_files(project, plan)?;
+    Ok((!decided.is_empty())
+        .then(|| format!("the person has decided in {}", list_names(&decided, MAX_LISTED_NAMES))))
 }
 
 /// Names the operations among those that a plan takes back that the dialog did not ask for.
