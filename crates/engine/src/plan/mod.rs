@@ -237,6 +237,17 @@ impl FollowUp {
         !matches!(self, Self::Nothing | Self::Rejected { .. })
     }
 
+    /// The changes of which single places were decided on.
+    pub(crate) fn changes(&self) -> Vec<ChangeId> {
+        match self {
+            Self::Hunks { change, .. } => vec![ChangeId(*change)],
+            Self::Rejected { places, .. } => {
+                places.iter().flat_map(|places| places.changes.iter().copied()).collect()
+            }
+            Self::Nothing | Self::Restored { .. } | Self::NewSession { .. } => Vec::new(),
+        }
+    }
+
     /// The reason that the person gave.
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {

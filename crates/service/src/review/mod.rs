@@ -5,6 +5,7 @@ mod comment_reader;
 mod hunk_lines;
 mod patch;
 mod report;
+mod report_scope;
 mod scope_name;
 
 pub use comment_reader::CommentReader;
