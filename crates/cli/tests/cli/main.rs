@@ -34,6 +34,7 @@ mod recover;
 mod reported_outcomes;
 mod restore;
 mod review;
+mod review_patch;
 mod rewind;
 mod rollback;
 mod run;

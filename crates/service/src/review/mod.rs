@@ -10,6 +10,6 @@ mod scope_name;
 
 pub use comment_reader::CommentReader;
 pub use hunk_lines::parse_hunk_lines;
-pub use patch::{ShownPatch, kept_patch, shown_patch};
+pub use patch::{LeftOutFile, LeftOutReason, ShownPatch, shown_patch};
 pub use report::{ReportOptions, render_report, render_report_for};
 pub use scope_name::{SCOPE_FORMS, find_scope, format_scope};
