@@ -1,7 +1,5 @@
 //! What an agent, or a program that is bound to no dialog, may ask for in a review.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail loudly")]
-
 use retake_engine::model::{
     Caller, CallerChannel, CallerEvidence, CallerScope, CommentKind, DialogId,
 };
@@ -21,9 +19,12 @@ fn what_an_agent_hears_and_answers_is_its_own_and_the_persons() {
     let test = TestProject::new();
     play(&test, "file a.txt: 1\\n\ninit\nsay d1: go\nsay d2: go\nedit d1 e1 a.txt: 1 => one\n");
     let project = test.open();
-    let (text, dialog) = ("why?".to_owned(), Some(DialogId::from("d1")));
-    let comment =
-        NewComment { place: CommentPlace::Work, kind: CommentKind::Question, text, dialog };
+    let comment = NewComment {
+        place: CommentPlace::Work,
+        kind: CommentKind::Question,
+        text: "why?".to_owned(),
+        dialog: Some(DialogId::from("d1")),
+    };
     project.add_comment(&comment, test.tick()).unwrap();
     project.send_comments(&[], test.tick()).unwrap();
     let take = || TakeFeedback { dialog: "d1".into(), channel: FeedbackChannel::Asked };

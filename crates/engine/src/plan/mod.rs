@@ -35,8 +35,8 @@ use crate::history::PlannedRewind;
 pub use reason::PlanReason;
 
 /// Returns a reason without the blanks around it; none if there are no words.
-pub fn stated_reason(reason: Option<&str>) -> Option<&str> {
-    reason.map(str::trim).filter(|reason| !reason.is_empty())
+pub fn stated_reason(reason: Option<String>) -> Option<String> {
+    reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty())
 }
 
 /// What an operation would do, or did.
@@ -298,7 +298,7 @@ impl Plan {
         if let FollowUp::Hunks { reason, .. } | FollowUp::Rejected { reason, .. } =
             &mut self.follow_up
         {
-            *reason = stated_reason(why.as_deref()).map(str::to_owned);
+            *reason = stated_reason(why);
         }
         self
     }

@@ -139,8 +139,8 @@ impl ProjectCommand for QueueRejection {
         if self.if_at_work && working.is_empty() {
             return Ok(QueuedHunks::default());
         }
-        let reason = stated_reason(self.reason.as_deref());
-        let entries = project.queue_rejection(&self.hunks, self.taking, reason, at)?;
+        let reason = stated_reason(self.reason.clone());
+        let entries = project.queue_rejection(&self.hunks, self.taking, reason.as_deref(), at)?;
         Ok(QueuedHunks { entries, working })
     }
 }
