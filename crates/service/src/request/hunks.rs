@@ -206,7 +206,6 @@ impl ProjectCommand for ForgetRejections {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
 mod tests {
     use retake_testkit::{TestProject, play};
 
