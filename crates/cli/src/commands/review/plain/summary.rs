@@ -1,4 +1,7 @@
 //! The end of a review: drafts are sent, and what was decided is summed up.
+//!
+//! Invariant: only a review of all that agents did, in all files, moves "since I looked": it is one
+//! place for the whole project.
 
 use std::collections::BTreeMap;
 
@@ -24,12 +27,14 @@ enum HunkFate {
 }
 
 impl PlainReview<'_> {
-    /// Closes the review: the person has seen what was there at its beginning.
+    /// Closes the review. If it was of everything, the person has seen what was there at its beginning.
     pub(super) fn close(self, is_open: bool) -> Result<Exit> {
         let goes_on = self.send_drafts()?;
         if goes_on {
-            let seq = Some(self.walk.began_at());
-            self.context.run_request(self.project, MarkAllSeen { seq })?;
+            if self.covers_all {
+                let seq = Some(self.walk.began_at());
+                self.context.run_request(self.project, MarkAllSeen { seq })?;
+            }
             carry_out_due(self.context, self.project)?;
         }
         self.print_summary(is_open)
