@@ -146,6 +146,19 @@ fn closing_a_narrow_review_does_not_move_since_i_looked() {
 }
 
 #[test]
+fn where_nothing_is_recorded_it_says_so() {
+    let world = World::new();
+    for words in [&["review", "-p"][..], &["review", "--report"]] {
+        let ran = piped(&world, words, "y\n");
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{words:?}");
+        assert!(ran.text().starts_with("Nothing is recorded in "), "{words:?}: {}", ran.text());
+    }
+    let patch = world.run(&["review", "--patch"]);
+    assert_eq!((patch.code, patch.text().as_str()), (0, ""), "nothing beside a patch");
+    assert!(patch.stderr.starts_with("Nothing is recorded in "), "{}", patch.stderr);
+}
+
+#[test]
 fn a_hunk_that_changed_meanwhile_is_shown_again_and_not_decided_on() {
     for answer in ["y\n", "n\n\n", "a\n", "x\n\n", "c\nwhy\n", "l\n+1\ny\n"] {
         let world = reviewed_world();
