@@ -1,14 +1,16 @@
 //! Keeping hunks and lines of them, and commenting.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use retake_engine::model::{CommentKind, HunkKind};
-use retake_engine::{CommentPlace, HunkChoice, NewComment};
+use retake_engine::{CommentPlace, HunkChoice, HunkLines, NewComment, OperationError, ReviewHunk};
 use retake_service::request::{AddComment, CancelRejection, KeepHunks};
 
 use super::answer::{LinesAnswer, ask_lines_answer};
 use super::decision::{Decision, DecisionKind};
 use super::walk::ShownHunk;
-use super::{NextStep, PlainReview};
+use super::{NextStep, PlainReview, report};
 use crate::args::parse_lines;
 use crate::commands::accept::describe_kept;
 use crate::commands::comment::describe_draft;
@@ -66,6 +68,10 @@ impl PlainReview<'_> {
                 return Ok(None);
             }
         };
+        if !has_lines(shown.hunk(), &lines) {
+            report(&missing_lines(shown.hunk()).into());
+            return Ok(None);
+        }
         let hunks = vec![shown.choice(Some(lines))];
         match ask_lines_answer()? {
             Some(LinesAnswer::Keep) => self.keep(shown, hunks),
@@ -96,4 +102,17 @@ impl PlainReview<'_> {
         self.decisions.push(Decision { place: shown.place(), hunks: Vec::new(), kind });
         Ok(None)
     }
+}
+
+/// Returns true if a hunk has all of these lines.
+fn has_lines(hunk: &ReviewHunk, lines: &HunkLines) -> bool {
+    let fits = |numbers: &BTreeSet<u32>, count: usize| {
+        numbers.last().is_none_or(|last| *last as usize <= count)
+    };
+    fits(&lines.removed, hunk.removed.len()) && fits(&lines.added, hunk.added.len())
+}
+
+fn missing_lines(hunk: &ReviewHunk) -> OperationError {
+    let (removed, added) = (hunk.removed.len(), hunk.added.len());
+    OperationError::UnknownHunkLines { hunk: hunk.id, removed, added }
 }
