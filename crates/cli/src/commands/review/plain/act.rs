@@ -35,7 +35,7 @@ impl PlainReview<'_> {
         };
         self.context.out.text(&(describe_kept(&request, &done) + "\n"))?;
         let kind = DecisionKind::Kept { request };
-        self.decisions.push(Decision { place: shown.place(), hunks: done.hunks, kind });
+        self.decisions.push(Decision::new(shown.place(), done.hunks, kind));
         Ok(Some(NextStep::Next))
     }
 
@@ -99,7 +99,7 @@ impl PlainReview<'_> {
         };
         self.context.out.text(&describe_draft(&made))?;
         let kind = DecisionKind::Commented { comment: made.id };
-        self.decisions.push(Decision { place: shown.place(), hunks: Vec::new(), kind });
+        self.decisions.push(Decision::new(shown.place(), Vec::new(), kind));
         Ok(None)
     }
 }

@@ -96,7 +96,7 @@ impl PlainReview<'_> {
         let hunks = queued.entries.iter().map(|entry| entry.hunk).collect();
         let entries = queued.entries.iter().map(|entry| entry.id).collect();
         let kind = DecisionKind::Queued { entries };
-        self.decisions.push(Decision { place: shown.place(), hunks, kind });
+        self.decisions.push(Decision::new(shown.place(), hunks, kind));
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl PlainReview<'_> {
             Some(operation) => {
                 let kind = DecisionKind::Rejected { operation: operation.id };
                 let hunks = rejection.hunks.iter().map(|choice| choice.id).collect();
-                self.decisions.push(Decision { place: shown.place(), hunks, kind });
+                self.decisions.push(Decision::new(shown.place(), hunks, kind));
             }
             None => self.walk.skip_all(&shown.file, &rejection.hunks),
         }

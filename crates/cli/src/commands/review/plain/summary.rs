@@ -95,6 +95,7 @@ impl PlainReview<'_> {
         for decision in &self.decisions {
             let fate = match &decision.kind {
                 DecisionKind::Kept { .. } => HunkFate::Kept,
+                DecisionKind::Rejected { operation } if self.is_undone(*operation)? => continue,
                 DecisionKind::Rejected { .. } => HunkFate::Rejected,
                 DecisionKind::Queued { entries } => match self.fate_of(entries)? {
                     Some(fate) => fate,
@@ -125,13 +126,15 @@ impl PlainReview<'_> {
         Ok(format!("In this review you {}.", parts.join(", ")))
     }
 
-    /// How entries of the queue ended, or that one waits; none if they were cancelled or dropped.
+    /// How entries of the queue ended, or that one waits; none if they were cancelled, dropped or undone.
     fn fate_of(&self, entries: &[u64]) -> Result<Option<HunkFate>> {
         let mut fate = None;
         for id in entries {
-            match self.project.queued_rejection(*id)?.map(|entry| entry.state) {
-                Some(QueueState::Waiting) => return Ok(Some(HunkFate::Queued)),
-                Some(QueueState::Done) => fate = Some(HunkFate::Rejected),
+            let Some(entry) = self.project.queued_rejection(*id)? else { continue };
+            match (entry.state, entry.operation) {
+                (QueueState::Waiting, _) => return Ok(Some(HunkFate::Queued)),
+                (QueueState::Done, Some(operation)) if self.is_undone(operation)? => {}
+                (QueueState::Done, _) => fate = Some(HunkFate::Rejected),
                 _ => {}
             }
         }
