@@ -44,6 +44,11 @@ impl ShownHunk<'_> {
         HunkChoice { lines, ..self.choice_of(self.hunk()) }
     }
 
+    /// Returns true if later changes build on a hunk of the file.
+    pub(super) fn is_entangled(&self, choice: &HunkChoice) -> bool {
+        self.file.hunk(choice.id).is_some_and(|hunk| hunk.obstacle.is_some())
+    }
+
     fn choice_of(&self, hunk: &ReviewHunk) -> HunkChoice {
         HunkChoice {
             id: hunk.id,
