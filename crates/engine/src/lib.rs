@@ -113,7 +113,7 @@ pub use apply::{
 pub use plan::go_to::GoToOptions;
 pub use plan::selection::Selection;
 pub use plan::take_back::{CascadePolicy, TakeBackOptions};
-pub use plan::{FileAction, Plan, PlanReason, PlannedFile, PlannedMove};
+pub use plan::{FileAction, Plan, PlanReason, PlannedFile, PlannedMove, stated_reason};
 
 // operations: the verbs.
 pub use operations::review::AcceptedChanges;

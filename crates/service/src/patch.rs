@@ -126,16 +126,26 @@ pub fn count_lines(lines: &[DiffLine]) -> (u64, u64) {
     })
 }
 
+/// Returns true for a difference in permissions alone that git does not know.
+pub fn is_nothing_to_git(diff: &FileDiff) -> bool {
+    let sides = diff.before.known().zip(diff.after.known());
+    diff.old_path == diff.path
+        && sides.is_some_and(|(before, after)| before.oid == after.oid)
+        && is_same_git_mode(&diff.before, &diff.after)
+}
+
+/// Returns true if git knows no difference between the permissions of two states of a file.
+pub fn is_same_git_mode(before: &PathState, after: &PathState) -> bool {
+    before.known().map(git_mode) == after.known().map(git_mode)
+}
+
 /// The difference of one file, line by line.
 pub fn patch_lines(diff: &FileDiff, naming: FormatPath) -> Vec<PatchLine<'_>> {
     let old = naming("a/", diff.old_path.as_bytes());
     let new = naming("b/", diff.path.as_bytes());
     let renamed = diff.old_path != diff.path;
     let (before, after) = (diff.before.known(), diff.after.known());
-    if let (Some(before), Some(after), false) = (before, after, renamed)
-        && before.oid == after.oid
-        && git_mode(before) == git_mode(after)
-    {
+    if let (Some(before), Some(after), true) = (before, after, is_nothing_to_git(diff)) {
         let name = naming("", diff.path.as_bytes());
         let (before, after) = (octal(before.mode), octal(after.mode));
         return vec![PatchLine::Head(format!("# {name}: permissions {before} → {after}"))];

@@ -30,7 +30,8 @@ impl Store {
 
     /// The comments that were sent to the agent of a dialog, and that it was not told of.
     pub fn unheard_comments(&self, dialog: &DialogId) -> Result<Vec<ReviewComment>, StoreError> {
-        let rest = "WHERE dialog = ?1 AND state = 'sent' AND heard IS NULL ORDER BY id";
+        let rest =
+            "WHERE dialog = ?1 AND state IN ('sent', 'answered') AND heard IS NULL ORDER BY id";
         self.comments_where(rest, [&dialog.0])
     }
 

@@ -133,7 +133,7 @@ impl Store {
 }
 
 /// Exclusive bounds of the paths beneath a folder.
-fn bounds_beneath(folder: &ProjectPath) -> [Vec<u8>; 2] {
+pub(crate) fn bounds_beneath(folder: &ProjectPath) -> [Vec<u8>; 2] {
     // `0` follows `/`.
     [b"/", b"0"].map(|end| [folder.as_bytes(), end].concat())
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use retake_model::{Change, ChangeId, DialogId, OperationId, OperationKind, ProjectPath};
 use rusqlite::OptionalExtension as _;
 
-use crate::manifest::path_from;
+use crate::manifest::{bounds_beneath, path_from};
 use crate::{Batch, Store, StoreError};
 
 /// Key in `meta` of the place up to which the person has seen everything.
@@ -262,15 +262,17 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Forgets the rejected runs of a file, or of all files, and what brought them again; returns how
-    /// many there were.
+    /// Forgets the rejected runs of a file, of all files beneath a folder, or of all files, and what
+    /// brought them again; returns how many there were.
     pub fn forget_rejected_runs(&self, path: Option<&ProjectPath>) -> Result<u64, StoreError> {
         let forgotten = if let Some(path) = path {
-            let sql = "DELETE FROM added_again
-                WHERE change IN (SELECT seq FROM change WHERE path = ?1)";
-            self.execute("forget repeats", sql, [path.as_bytes()])?;
-            let sql = "DELETE FROM rejected_run WHERE path = ?1";
-            self.execute("forget runs", sql, [path.as_bytes()])?
+            let [from, to] = bounds_beneath(path);
+            let paths = (path.as_bytes(), from, to);
+            let sql = "DELETE FROM added_again WHERE change IN
+                (SELECT seq FROM change WHERE path = ?1 OR (path > ?2 AND path < ?3))";
+            self.execute("forget repeats", sql, paths.clone())?;
+            let sql = "DELETE FROM rejected_run WHERE path = ?1 OR (path > ?2 AND path < ?3)";
+            self.execute("forget runs", sql, paths)?
         } else {
             self.execute("forget repeats", "DELETE FROM added_again", [])?;
             self.execute("forget runs", "DELETE FROM rejected_run", [])?

@@ -528,7 +528,7 @@ CREATE TABLE review_comment(
     caller      INTEGER
 );
 CREATE INDEX review_comment_by_path ON review_comment(path);
-CREATE INDEX review_comment_unheard ON review_comment(dialog) WHERE state = 'sent' AND heard IS NULL;
+CREATE INDEX review_comment_unheard ON review_comment(dialog) WHERE heard IS NULL;
 ";
 
 /// The schema of an open database.

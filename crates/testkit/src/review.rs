@@ -272,8 +272,14 @@ fn print_hunk(project: &Project, number: usize, hunk: &ReviewHunk, seen: &mut St
     if hunk.reviewed {
         seen.push_str(", reviewed");
     }
+    if !hunk.reviewed && !hunk.seen_lines.is_empty() {
+        let _ = write!(seen, ", seen {}", describe_lines(&hunk.seen_lines));
+    }
     if let Some(waits) = hunk.queued {
         let _ = write!(seen, ", queued {waits}");
+    }
+    if let Some(lines) = &hunk.queued_lines {
+        let _ = write!(seen, " of {}", describe_lines(lines));
     }
     for operation in &hunk.again {
         let _ = write!(seen, ", again {operation}");
@@ -285,6 +291,13 @@ fn print_hunk(project: &Project, number: usize, hunk: &ReviewHunk, seen: &mut St
         let _ = write!(seen, ", number {}", hunk.id.ordinal);
     }
     seen.push('\n');
+}
+
+/// `+1,+2,-1`.
+fn describe_lines(lines: &HunkLines) -> String {
+    let added = lines.added.iter().map(|number| format!("+{number}"));
+    let removed = lines.removed.iter().map(|number| format!("-{number}"));
+    added.chain(removed).collect::<Vec<_>>().join(",")
 }
 
 /// The calls that made changes; where there is none, who.

@@ -1,12 +1,12 @@
 //! How hunks and their lines are written: `h3f9a2c81d0e4`, `h3f9a2c81d0e4:+1-3,-2`.
 
-use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use clap::Args;
 use retake_engine::HunkLines;
 use retake_engine::model::{ChangeId, HunkId};
+pub(crate) use retake_service::review::format_hunk_lines as format_lines;
 use retake_service::review::parse_hunk_lines;
 
 /// Maximum number of a line; no hunk has more.
@@ -86,32 +86,10 @@ pub(crate) fn parse_range(text: &str) -> Option<RangeInclusive<u32>> {
     (first <= last).then_some(first..=last)
 }
 
-/// Writes lines of a hunk as they are read.
-pub(crate) fn format_lines(lines: &HunkLines) -> String {
-    let sides = [('+', &lines.added), ('-', &lines.removed)];
-    let sides = sides.into_iter().flat_map(|(sign, numbers)| {
-        runs(numbers).into_iter().map(move |run| match run.clone().count() {
-            1 => format!("{sign}{}", run.start()),
-            _ => format!("{sign}{}-{}", run.start(), run.end()),
-        })
-    });
-    sides.collect::<Vec<_>>().join(",")
-}
-
-/// Joins numbers that follow each other.
-fn runs(numbers: &BTreeSet<u32>) -> Vec<RangeInclusive<u32>> {
-    let mut runs: Vec<RangeInclusive<u32>> = Vec::new();
-    for &number in numbers {
-        match runs.last_mut().filter(|run| run.end() + 1 == number) {
-            Some(run) => *run = *run.start()..=number,
-            None => runs.push(number..=number),
-        }
-    }
-    runs
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -119,7 +97,6 @@ mod tests {
         let lines = parse_lines("+1-3,-2,+7").unwrap();
         assert_eq!(lines.added, BTreeSet::from([1, 2, 3, 7]));
         assert_eq!(lines.removed, BTreeSet::from([2]));
-        assert_eq!(format_lines(&lines), "+1-3,+7,-2");
         assert_eq!(parse_lines("-2-4").unwrap().removed, BTreeSet::from([2, 3, 4]));
         for text in ["", "+", "1", "+0", "+3-1", "+1,", "+1--2", "+ 1", "*1", "+99999999999", "+é"]
         {

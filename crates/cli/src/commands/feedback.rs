@@ -95,7 +95,9 @@ struct Feedback<'a> {
 impl Feedback<'_> {
     fn document(&self) -> Result<FeedbackDocument> {
         let (items, text) = self.project.unheard_feedback(self.dialog)?;
-        Ok(FeedbackDocument::waiting(&self.dialog.0, &items, &text, Masking::Off))
+        // It is passed on to an agent, as what its hooks tell it.
+        let masking = Masking::from(&self.project.settings().api);
+        Ok(FeedbackDocument::waiting(&self.dialog.0, &items, &text, masking))
     }
 
     fn print(&self, taken: bool) -> Result<Exit> {

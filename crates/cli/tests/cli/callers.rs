@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::daemon::Daemon;
-use crate::hook::{claude, prompt, write_call};
+use crate::hook::{claude, hook, prompt, write_call};
 use crate::support::{Ran, World, ran};
 
 /// Runs the begin of a call as its hook, the command in a shell, and the end as its hook.
@@ -312,4 +312,90 @@ fn a_call_cannot_speak_for_another_dialog_through_a_daemon() {
     let world = worked();
     let _daemon = Daemon::of(&world);
     assert_events_of_others_are_refused(&world);
+}
+
+/// The agent s1 has written two places of a file: the first and the last line.
+fn worked_at_two_places() -> World {
+    let world = World::with(&[("a.txt", TWO_PLACES)]);
+    claude(&world, &prompt("go"));
+    let after = TWO_PLACES.replace('1', "one").replace('9', "nine");
+    claude(&world, &write_call("PreToolUse", "a.txt", &after));
+    world.write("a.txt", &after);
+    claude(&world, &write_call("PostToolUse", "a.txt", &after));
+    world
+}
+
+const TWO_PLACES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+/// The hunks of the file, in the order of its lines.
+fn two_hunks(world: &World) -> [String; 2] {
+    let review = world.run(&["review", "--json"]).json();
+    let hunks = review["contents"][0]["hunks"].as_array().unwrap();
+    [0, 1].map(|at| hunks[at]["id"].as_str().unwrap().to_owned())
+}
+
+#[track_caller]
+fn assert_decided(world: &World, commands: &[String]) {
+    let before = world.read("a.txt");
+    for command in commands {
+        let done = call(world, command);
+        assert_eq!(done.code, 1, "{command}: {} {}", done.text(), done.stderr);
+        assert!(done.stderr.contains("the person has decided in a.txt"), "{}", done.stderr);
+        assert_eq!(world.read("a.txt"), before);
+    }
+}
+
+fn assert_kept_places_stay(world: &World) {
+    let [first, last] = two_hunks(world);
+    world.ok(&["accept", &first]);
+    let change = world.change_of("a.txt");
+    let commands = [
+        format!("retake reject {first} --yes"),
+        format!("retake reject {change} --yes"),
+        format!("retake reject {first} {last} --yes"),
+        "retake undo --yes".to_owned(),
+        "retake rollback --dialog s1 --yes".to_owned(),
+    ];
+    assert_decided(world, &commands);
+    // The place that is still open is its to take back.
+    let done = call(world, &format!("retake reject {last} --yes"));
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert_eq!(world.read("a.txt"), TWO_PLACES.replace('1', "one"));
+}
+
+#[test]
+fn a_place_that_the_person_has_kept_is_not_the_agents_to_take_back() {
+    assert_kept_places_stay(&worked_at_two_places());
+}
+
+#[test]
+fn a_place_that_the_person_has_kept_stays_through_a_daemon() {
+    let world = worked_at_two_places();
+    let _daemon = Daemon::of(&world);
+    assert_kept_places_stay(&world);
+}
+
+#[test]
+fn a_place_whose_rejection_waits_is_left_to_the_person() {
+    let world = worked_at_two_places();
+    let [first, _] = two_hunks(&world);
+    // Whatever the scope is in which the person rejects it.
+    world.ok(&["reject", &first, "--scope", "everything", "--wait", "--reason", "no words"]);
+    let commands = [format!("retake reject {first} --yes"), "retake undo --yes".to_owned()];
+    assert_decided(&world, &commands);
+    let stop = json!({ "session_id": "s1", "cwd": world.root(), "hook_event_name": "Stop" });
+    assert_eq!(hook(&world, &["claude-code"], stop.to_string()).code, 0);
+    assert_eq!(world.read("a.txt"), TWO_PLACES.replace('9', "nine"));
+    assert_eq!(asker(&world)["scope"], "person");
+}
+
+/// Beside the work of others a place has other names in other scopes.
+#[test]
+fn a_place_that_the_person_has_kept_stays_beside_the_work_of_others() {
+    let world = worked_at_two_places();
+    world.say("other", "go");
+    world.shell_of("other", "k1", "sed -i s/3/three/ a.txt");
+    let [first, ..] = two_hunks(&world);
+    world.ok(&["accept", &first]);
+    assert_decided(&world, &[format!("retake reject {first} --yes")]);
 }

@@ -17,7 +17,7 @@ fn start(world: &World, arguments: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-fn hook(world: &World, arguments: &[&str], payload: impl AsRef<[u8]>) -> Ran {
+pub(crate) fn hook(world: &World, arguments: &[&str], payload: impl AsRef<[u8]>) -> Ran {
     let mut child = start(world, &[&["hook"], arguments].concat());
     // A hook that refuses its arguments does not read on.
     let _ = child.stdin.take().unwrap().write_all(payload.as_ref());

@@ -300,8 +300,9 @@ fn whole_undone_by(batch: &Batch<'_>, id: OperationId) -> Result<Vec<OperationId
     }
 }
 
-fn follow_up_of(batch: &Batch<'_>, id: OperationId) -> Result<FollowUp, StoreError> {
-    serde_json::from_value(batch.follow_up(id)?)
+/// Reads what follows an operation.
+pub(crate) fn follow_up_of(store: &Store, id: OperationId) -> Result<FollowUp, StoreError> {
+    serde_json::from_value(store.follow_up(id)?)
         .map_err(|error| StoreError::Row(format!("sequel of {id}: {error}")))
 }
 

@@ -39,7 +39,7 @@ use crate::plan::{FileAction, Plan, PlanReason, PlannedFile};
 use crate::project::Project;
 
 pub use control::{OperationControl, OperationPhase, OperationProgress};
-pub(crate) use finish::set_hunk_decisions;
+pub(crate) use finish::{follow_up_of, set_hunk_decisions};
 pub use recover::{InterruptedOperation, RecoveryChoice};
 pub use rehearsal::Rehearsal;
 

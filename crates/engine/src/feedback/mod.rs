@@ -23,8 +23,8 @@ use crate::journal::record_entry;
 use crate::project::Project;
 
 impl Project {
-    /// Forgets what was rejected in a file, under all of its names, or everywhere; returns the number
-    /// of places.
+    /// Forgets what was rejected in a file, or in the files beneath a folder, under all of their names,
+    /// or everywhere; returns the number of places.
     pub fn forget_rejections(
         &self,
         path: Option<&ProjectPath>,
@@ -36,8 +36,10 @@ impl Project {
             None => batch.forget_rejected_runs(None)?,
             Some(path) => {
                 let mut forgotten = batch.forget_rejected_runs(Some(path))?;
-                for name in earlier_names(&batch, path, None)? {
-                    forgotten += batch.forget_rejected_runs(Some(&name))?;
+                for file in std::iter::once(path.clone()).chain(batch.tracked_beneath(path)?) {
+                    for name in earlier_names(&batch, &file, None)? {
+                        forgotten += batch.forget_rejected_runs(Some(&name))?;
+                    }
                 }
                 forgotten
             }

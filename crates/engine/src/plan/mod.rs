@@ -34,6 +34,11 @@ use serde::{Deserialize, Serialize};
 use crate::history::PlannedRewind;
 pub use reason::PlanReason;
 
+/// Returns a reason without the blanks around it; none if there are no words.
+pub fn stated_reason(reason: Option<String>) -> Option<String> {
+    reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty())
+}
+
 /// What an operation would do, or did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
@@ -235,6 +240,17 @@ impl FollowUp {
         !matches!(self, Self::Nothing | Self::Rejected { .. })
     }
 
+    /// The changes of which single places were decided on.
+    pub(crate) fn changes(&self) -> Vec<ChangeId> {
+        match self {
+            Self::Hunks { change, .. } => vec![ChangeId(*change)],
+            Self::Rejected { places, .. } => {
+                places.iter().flat_map(|places| places.changes.iter().copied()).collect()
+            }
+            Self::Nothing | Self::Restored { .. } | Self::NewSession { .. } => Vec::new(),
+        }
+    }
+
     /// The reason that the person gave.
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
@@ -279,13 +295,13 @@ impl Plan {
         self.files.iter().filter(|file| file.is_left())
     }
 
-    /// Gives a rejection its reason.
+    /// Gives a rejection its reason; blanks are none.
     #[must_use]
     pub fn because(mut self, why: Option<String>) -> Self {
         if let FollowUp::Hunks { reason, .. } | FollowUp::Rejected { reason, .. } =
             &mut self.follow_up
         {
-            *reason = why;
+            *reason = stated_reason(why);
         }
         self
     }
@@ -293,6 +309,15 @@ impl Plan {
     /// The reason that the person gave for a rejection.
     pub fn rejection_reason(&self) -> Option<&str> {
         self.follow_up.reason()
+    }
+
+    /// The hunks that it takes out; none if it takes back whole changes.
+    pub fn rejected_hunks(&self) -> impl Iterator<Item = HunkId> {
+        let places = match &self.follow_up {
+            FollowUp::Rejected { places, .. } => places.as_slice(),
+            _ => &[],
+        };
+        places.iter().flat_map(|places| places.hunks.iter().copied())
     }
 
     /// Returns whether everything that was asked for is (or was) done.

@@ -1,6 +1,7 @@
 //! Reads of single records, by the names that hosts use for them: the host sees a project and not
 //! its store.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use retake_store::{
@@ -8,9 +9,10 @@ use retake_store::{
     StoreError, TurnRecord, UserMessage,
 };
 
+use crate::apply::follow_up_of;
 use crate::model::{
-    AgentId, CallId, Change, Checkpoint, DialogId, MAIN_AGENT, Millis, ObjectId, Operation,
-    WorkSession,
+    AgentId, CallId, Change, ChangeId, Checkpoint, DialogId, MAIN_AGENT, Millis, ObjectId,
+    Operation, OperationId, WorkSession,
 };
 use crate::project::Project;
 
@@ -44,6 +46,13 @@ impl Project {
     pub fn has_dialog_active_since(&self, since: Millis) -> Result<bool, StoreError> {
         let dialogs = self.store().dialogs()?;
         Ok(dialogs.iter().any(|dialog| dialog.ended_at.is_none() && dialog.last_at > since))
+    }
+
+    /// Returns the changes that an operation took back, whole or in places.
+    pub fn changes_taken_by(&self, id: OperationId) -> Result<BTreeSet<ChangeId>, StoreError> {
+        let marks = self.store().marks(id, true)?;
+        let places = follow_up_of(self.store(), id)?.changes();
+        Ok(marks.into_iter().map(|mark| mark.change).chain(places).collect())
     }
 
     /// Returns the work sessions of a dialog, oldest first.

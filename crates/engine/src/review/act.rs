@@ -157,8 +157,8 @@ impl Project {
         Ok(all)
     }
 
-    /// A request for all hunks of a scope, without those that the person keeps: a rejection of the rest
-    /// does not mean them.
+    /// A request for all hunks of a scope, without those that the person keeps and lines of them: a
+    /// rejection of the rest does not mean these.
     pub fn without_kept(&self, request: &HunkRequest) -> Result<HunkRequest, OperationError> {
         if !request.all {
             return Ok(request.clone());
@@ -167,11 +167,15 @@ impl Project {
         let (mut open, mut has_kept) = (Vec::new(), false);
         for entry in review.entries() {
             for file in review.files(entry)? {
-                has_kept |= file.hunks.iter().any(|hunk| hunk.reviewed);
-                open.extend(file.hunks.iter().filter(|hunk| !hunk.reviewed).map(|hunk| {
+                for hunk in &file.hunks {
+                    let lines = hunk.unseen_lines();
+                    has_kept |= hunk.reviewed || lines.is_some();
+                    if hunk.reviewed || lines.as_ref().is_some_and(HunkLines::is_empty) {
+                        continue;
+                    }
                     let (path, digest) = (Some(file.path.clone()), Some(file.digest.clone()));
-                    HunkChoice { id: hunk.id, path, lines: None, digest }
-                }));
+                    open.push(HunkChoice { id: hunk.id, path, lines, digest });
+                }
             }
         }
         if !has_kept {
@@ -198,7 +202,7 @@ impl Project {
             for part in reader.files_without(&ids)? {
                 let mut chosen = Vec::new();
                 for file in &part.files {
-                    chosen.push(choose_hunks(file, request.all, &mut missing)?);
+                    chosen.push(choose_hunks(file, request, &mut missing)?);
                 }
                 if chosen.iter().any(|chosen| !chosen.is_empty()) {
                     parts.push(ChosenPart { part, chosen });
@@ -221,8 +225,7 @@ fn join_choices(choices: &[HunkChoice]) -> BTreeMap<HunkId, HunkChoice> {
             continue;
         };
         same.lines = same.lines.take().zip(choice.lines.as_ref()).map(|(mut lines, more)| {
-            lines.removed.extend(&more.removed);
-            lines.added.extend(&more.added);
+            lines.extend(more);
             lines
         });
     }
@@ -232,17 +235,18 @@ fn join_choices(choices: &[HunkChoice]) -> BTreeMap<HunkId, HunkChoice> {
 /// Takes the named hunks of a file out of `missing`.
 fn choose_hunks(
     file: &ReviewFile,
-    all: bool,
+    request: &HunkRequest,
     missing: &mut BTreeMap<HunkId, HunkChoice>,
 ) -> Result<ChosenLines, OperationError> {
     let mut chosen = BTreeMap::new();
     for (at, hunk) in file.hunks.iter().enumerate() {
+        let is_covered = request.scope.covers(&file.path) || request.scope.covers(&file.old_path);
         let is_here = |choice: &&HunkChoice| {
             let path = choice.path.as_ref();
-            path.is_none_or(|path| *path == file.path || *path == file.old_path)
+            is_covered && path.is_none_or(|path| *path == file.path || *path == file.old_path)
         };
         let Some(choice) = missing.get(&hunk.id).filter(is_here) else {
-            if all {
+            if request.all {
                 chosen.insert(at, None);
             }
             continue;
@@ -270,7 +274,7 @@ fn checked_lines(
         numbers.iter().all(|number| (1..=count).contains(&(*number as usize)))
     };
     let has_lines = matches!(hunk.kind, HunkKind::Lines | HunkKind::Create);
-    let is_empty = chosen.removed.is_empty() && chosen.added.is_empty();
+    let is_empty = chosen.is_empty();
     if !has_lines || is_empty || !fits(&chosen.removed, removed) || !fits(&chosen.added, added) {
         return Err(OperationError::UnknownHunkLines { hunk: id, removed, added });
     }

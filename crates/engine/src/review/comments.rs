@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::content::comparable::comparable_content;
-use crate::content::diff::lines;
+use crate::content::diff::{is_binary, lines};
 use crate::error::OperationError;
 use crate::feedback::anchor::{anchor_of, find_anchor};
 use crate::feedback::rejected_lines::earlier_names;
@@ -287,7 +287,7 @@ impl Project {
             CommentPlace::Lines { path, first, last } => {
                 let text = self.text_now(path)?;
                 let text = text.ok_or_else(|| OperationError::NoFileToCommentOn(path.clone()))?;
-                let count = lines(&text).count();
+                let count = if is_binary(&text) { 0 } else { lines(&text).count() };
                 let range = (first.saturating_sub(1) as usize)..*last as usize;
                 if range.is_empty() || range.end > count || *first == 0 {
                     return Err(OperationError::UnknownLines { path: path.clone(), lines: count });

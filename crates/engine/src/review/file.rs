@@ -14,12 +14,14 @@ use crate::feedback::rejected_lines::earlier_names;
 use crate::plan::draft::DraftFile;
 use crate::plan::without::{ChangePart, DraftObstacle, DraftedPart, draft_without, split_changes};
 use crate::project::Project;
+use crate::review::file_target::HunkLines;
 use crate::review::hunk::{
     FileSide, FileSides, HunkContext, HunkSource, HunkTexts, ReviewHunk, hunk_id, new_hunk,
     number_equal_hunks, state_key,
 };
 use crate::review::line_marks::{LineMarks, MarkSource};
 use crate::review::pairing::pair_files;
+use crate::review::queue::queued_lines;
 use crate::review::scope::ReviewScope;
 use crate::review::trace::{FileTrace, trace_file};
 
@@ -333,7 +335,9 @@ impl FileReader<'_> {
             hunk.reviewed = source.is_reviewed(hunk, &marked);
             let behind = hunk.changes.iter().filter_map(|id| again.get(id));
             hunk.again = behind.flatten().copied().collect();
-            hunk.queued = queued.iter().find(|waits| waits.hunk == hunk.id).map(|waits| waits.id);
+            hunk.seen_lines = source.seen_lines(hunk, &marked);
+            let waiting = queued.iter().filter(|row| row.hunk == hunk.id);
+            (hunk.queued, hunk.queued_lines) = join_waiting(waiting);
             let on_it = comments.iter().filter(|comment| comment.is_in(hunk));
             hunk.comments = on_it.map(|comment| comment.id).collect();
         }
@@ -346,4 +350,22 @@ fn digest(base: &PathState, now: &PathState, old_path: &ProjectPath, path: &Proj
     let (base, now) = (state_key(base), state_key(now));
     let texts = [old_path.as_bytes(), path.as_bytes(), base.as_bytes(), now.as_bytes()];
     format!("{:016x}", hash_texts(texts))
+}
+
+/// The first of the rejections of a hunk that wait, and the lines that they are about; none if that is
+/// all of it.
+fn join_waiting<'q>(
+    waiting: impl Iterator<Item = &'q QueuedRejection>,
+) -> (Option<u64>, Option<HunkLines>) {
+    let (mut first, mut lines) = (None, Some(HunkLines::default()));
+    for row in waiting {
+        first = first.or(Some(row.id));
+        // What cannot be read is about all of it.
+        let more = queued_lines(row).ok().flatten();
+        lines = lines.zip(more).map(|(mut lines, more)| {
+            lines.extend(&more);
+            lines
+        });
+    }
+    (first, lines.filter(|lines| !lines.is_empty()))
 }

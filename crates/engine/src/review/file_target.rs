@@ -22,6 +22,17 @@ pub struct HunkLines {
 }
 
 impl HunkLines {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.added.is_empty()
+    }
+
+    /// Adds other lines.
+    pub(super) fn extend(&mut self, other: &Self) {
+        self.removed.extend(&other.removed);
+        self.added.extend(&other.added);
+    }
+
     /// Returns whether all of these lines are among them.
     pub(super) fn includes(&self, other: &Self) -> bool {
         other.removed.is_subset(&self.removed) && other.added.is_subset(&self.added)

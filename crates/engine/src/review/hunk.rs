@@ -18,6 +18,7 @@ use crate::content::line_hash::hash_texts;
 use crate::content::line_map::LineMap;
 use crate::plan::PlanReason;
 use crate::plan::draft::DraftFile;
+use crate::review::file_target::HunkLines;
 use crate::review::neighbours::Neighbours;
 use crate::review::trace::{FileTrace, ranges_of};
 
@@ -46,8 +47,12 @@ pub struct ReviewHunk {
     pub reviewed: bool,
     /// The rejections whose lines it brings again.
     pub again: BTreeSet<OperationId>,
-    /// The queued rejection of it.
+    /// The lines of it that the person has seen.
+    pub seen_lines: HunkLines,
+    /// The queued rejection of it, or of some of its lines.
     pub queued: Option<u64>,
+    /// The lines of it that wait to be rejected; none if all of it waits, or nothing.
+    pub queued_lines: Option<HunkLines>,
     /// The comments on its lines.
     pub comments: Vec<u64>,
 }
@@ -104,6 +109,25 @@ impl FileSides {
     fn line_hunks(&self) -> Vec<Hunk> {
         let (Some(base), Some(now)) = (&self.base_text, &self.now_text) else { return Vec::new() };
         line_changes(base, now).map_or_else(Vec::new, |changes| changes.hunks)
+    }
+}
+
+impl ReviewHunk {
+    /// Returns the lines that the person has not seen; `None` if that is all of the hunk, or if it has
+    /// no lines that can be chosen.
+    pub fn unseen_lines(&self) -> Option<HunkLines> {
+        let has_lines = matches!(self.kind, HunkKind::Lines | HunkKind::Create);
+        if !has_lines || self.seen_lines.is_empty() {
+            return None;
+        }
+        let rest = |count: usize, seen: &BTreeSet<u32>| -> BTreeSet<u32> {
+            let all = 1..=u32::try_from(count).unwrap_or(u32::MAX);
+            all.filter(|number| !seen.contains(number)).collect()
+        };
+        Some(HunkLines {
+            removed: rest(self.removed.len(), &self.seen_lines.removed),
+            added: rest(self.added.len(), &self.seen_lines.added),
+        })
     }
 }
 
@@ -309,7 +333,9 @@ pub(super) fn new_hunk(
         obstacle: None,
         reviewed: false,
         again: BTreeSet::new(),
+        seen_lines: HunkLines::default(),
         queued: None,
+        queued_lines: None,
         comments: Vec::new(),
     }
 }

@@ -68,6 +68,26 @@ impl MarkSource<'_> {
         accepted || self.items(hunk).iter().all(|item| item.is_marked(marked))
     }
 
+    /// Returns the lines of a hunk that were seen.
+    pub(super) fn seen_lines(&self, hunk: &ReviewHunk, marked: &LineMarks) -> HunkLines {
+        let number = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let seen = |items: Vec<SeenItem>, count: usize| -> BTreeSet<u32> {
+            // Of lines that several changes removed, it is not known which is which.
+            let fits = items.len() == count;
+            let items = items.iter().enumerate();
+            items.filter(|(_, it)| fits && it.is_marked(marked)).map(|(at, _)| number(at)).collect()
+        };
+        if marked.is_empty() {
+            return HunkLines::default();
+        }
+        let added = hunk.new.clone().filter_map(|at| self.added_item(at)).collect();
+        let removed = self.removed_items(hunk).map(|item| SeenItem { change: None, ..item });
+        HunkLines {
+            removed: seen(removed.collect(), hunk.removed.len()),
+            added: seen(added, hunk.added.len()),
+        }
+    }
+
     /// Returns the keys that a mark on a hunk sets, or on some lines of it: also those under which
     /// another scope shows the place, where later changes stand in the way or no longer do.
     pub(super) fn keys_to_mark(&self, hunk: &ReviewHunk, chosen: Option<&HunkLines>) -> Vec<u64> {

@@ -78,8 +78,12 @@ impl Project {
             files.flat_map(|(file, chosen)| chosen.iter().map(move |chosen| (file, chosen)))
         {
             let hunk = &file.hunks[*number];
-            if let Some(waits) = self.waiting_with_lines(&file.path, hunk.id, lines.as_ref())? {
-                ids.push(waits);
+            let waits = self.waiting_with_lines(&file.path, hunk.id, lines.as_ref())?;
+            // With another reason it is said anew: both are told.
+            if let Some(waits) =
+                waits.filter(|it| reason.is_none() || it.reason.as_deref() == reason)
+            {
+                ids.push(waits.id);
                 continue;
             }
             let request = QueuedRequest {
@@ -116,7 +120,7 @@ impl Project {
         path: &ProjectPath,
         hunk: HunkId,
         lines: Option<&HunkLines>,
-    ) -> Result<Option<u64>, OperationError> {
+    ) -> Result<Option<QueuedRejection>, OperationError> {
         for row in self.store().waiting_rejections_of(path)? {
             if row.hunk != hunk {
                 continue;
@@ -127,7 +131,7 @@ impl Project {
                 (Some(_), None) => false,
             };
             if is_covered {
-                return Ok(Some(row.id));
+                return Ok(Some(row));
             }
         }
         Ok(None)

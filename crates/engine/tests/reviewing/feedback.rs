@@ -268,3 +268,45 @@ fn lines_of_secret_files_are_not_quoted() {
         "#]],
     );
 }
+
+#[test]
+fn a_reason_without_words_is_none_and_no_agent_goes_on_for_it() {
+    check(
+        r"
+        file a.txt: 1\n2\n
+        init
+        say d: go
+        edit d e1 a.txt: 2 => two
+        turn-end d
+        reject-hunks all because=__
+        take-feedback d
+        told say d: next
+        edit d e2 a.txt: 1 => one
+        reject-hunks all because=_digits_are_shorter_
+        take-feedback d
+        ",
+        &expect![[r#"
+            "a.txt" modify by agent d/main:e1 certain +1 -1
+            reject: "a.txt" write exact
+            > (nothing)
+            > The person rejected these changes of yours. They are out of the files:
+            > - o10
+            >   - "a.txt"
+            >     ```diff
+            >     -2
+            >     +two
+            >     ```
+            > Do not make them again unless you are asked to.
+            "a.txt" modify by agent d/main:e2 certain +1 -1
+            reject: "a.txt" write exact
+            > The person rejected these changes of yours. They are out of the files:
+            > - o23: digits are shorter
+            >   - "a.txt"
+            >     ```diff
+            >     -1
+            >     +one
+            >     ```
+            > Do not make them again unless you are asked to.
+        "#]],
+    );
+}

@@ -40,7 +40,7 @@ fn a_mark_is_seen_in_every_scope_and_only_what_changed_is_open_again() {
             see 2
             "a.txt" modify by agent d/main:e4 certain +1 -0
             a.txt
-              1 lines @2 -2 +two +more by e1 e4
+              1 lines @2 -2 +two +more by e1 e4, seen -1
               2 lines @9 -8 +EIGHT by e2 e3, reviewed
             unsee 1
             a.txt
@@ -190,7 +190,7 @@ fn a_hunk_is_reviewed_when_all_its_lines_are() {
             "a.txt" modify by agent d/main:e1 certain +2 -1
             see 1
             a.txt
-              1 lines @2 -2 +two +two and a half by e1
+              1 lines @2 -2 +two +two and a half by e1, seen +1,-1
             see 1
             a.txt
               1 lines @2 -2 +two +two and a half by e1, reviewed

@@ -375,6 +375,9 @@ fn lines_and_reasons_of_one_place_are_joined() {
         edit d e1 a.txt: 1 => 1\nx1\nx2\nx3\nx4
         queue all a.txt#1:+1 because=one
         queue all a.txt#1:+3 because=three
+        review all
+        see all a.txt#1:+2
+        review all
         waiting
         queue all a.txt#1:+3 because=three
         turn-end d
@@ -385,6 +388,11 @@ fn lines_and_reasons_of_one_place_are_joined() {
             "a.txt" modify by agent d/main:e1 certain +4 -0
             queued 1 while d at work
             queued 2 while d at work
+            a.txt
+              1 lines @2 +x1 +x2 +x3 +x4 by e1, queued 1 of +1,+3
+            see 1
+            a.txt
+              1 lines @2 +x1 +x2 +x3 +x4 by e1, seen +2, queued 1 of +1,+3
             1 a.txt waiting d, because one
             2 a.txt waiting d, because three
             queued 2 while d at work

@@ -225,3 +225,47 @@ fn lines_that_were_there_before_an_edit_are_not_added_again() {
         "#]],
     );
 }
+
+#[test]
+fn a_folder_is_forgotten_with_all_files_beneath_it() {
+    check(
+        r"
+        file src/a.txt: a text that is long enough\nto be known again\nwhen it has moved\n
+        file src0: another text that is long enough\nto be told apart\n
+        file b.txt: one more text that is long enough\nto be known where it is\nwhen it has moved\n
+        init
+        say d: go
+        edit d e1 src/a.txt: again => again\nlet password = read_from_file();
+        edit d e2 src0: apart => apart\nlet password = read_from_file();
+        edit d e3 b.txt: where it is => where it is\nlet password = read_from_file();
+        turn-end d
+        reject-hunks all
+        run mv b.txt src/b.txt
+        say d: go on
+        edit d e4 src/a.txt: again => again\nlet password = read_from_file();
+        edit d e5 src0: apart => apart\nlet password = read_from_file();
+        again
+        forget src
+        again
+        forget src
+        forget
+        ",
+        &expect![[r#"
+            "src/a.txt" modify by agent d/main:e1 certain +1 -0
+            "src0" modify by agent d/main:e2 certain +1 -0
+            "b.txt" modify by agent d/main:e3 certain +1 -0
+            reject: "b.txt" write exact
+            reject: "src/a.txt" write exact
+            reject: "src0" write exact
+            "b.txt" -> "src/b.txt" rename by user +0 -0
+            "src/a.txt" modify by agent d/main:e4 certain +1 -0
+            "src0" modify by agent d/main:e5 certain +1 -0
+            e4 brings o16 again
+            e5 brings o16 again
+            forgot 2
+            e5 brings o16 again
+            forgot 0
+            forgot 1
+        "#]],
+    );
+}

@@ -11,6 +11,7 @@
 //! - Reading and making checkpoints is free for every caller.
 //! - The limits guard against mistakes of agents, not against a hostile process of the same user.
 
+mod decided_places;
 mod permit;
 mod process;
 mod resolve;

@@ -2,7 +2,7 @@
 //!
 //! A person may everything. An agent may read, make checkpoints, report for its own dialog, and
 //! take back its own dialog's uncontested changes: those that only it can have made and on which
-//! the person has not decided. A program that is bound to no dialog may read, make checkpoints
+//! the person has not decided, place by place. A program that is bound to no dialog may read, make checkpoints
 //! and report events. Everything else is the person's, and the refusal says so.
 
 use retake_engine::model::{
@@ -11,6 +11,7 @@ use retake_engine::model::{
 };
 use retake_engine::{Plan, PlanReason, Project, StoreError};
 
+use super::decided_places::decided_files;
 use crate::ApiError;
 use crate::describe::{list_names, plural};
 use crate::request::{ChangeComment, CommentAct, ProjectRequest, Submission};
@@ -54,11 +55,11 @@ pub fn permit_request(
         }
         ProjectRequest::MarkSeen(seen) => permit_dialog(caller, &seen.dialog),
         ProjectRequest::ImportContext(import) => permit_dialog(caller, &import.dialog),
-        ProjectRequest::TakeFeedback(take) => permit_dialog(caller, &take.dialog),
+        ProjectRequest::TakeFeedback(take) => permit_agent_of(caller, &take.dialog, request),
         ProjectRequest::ChangeComment(ChangeComment { id, act: CommentAct::Answer(_) }) => {
             let comment = project.comment(*id)?;
             match comment.and_then(|comment| comment.dialog) {
-                Some(dialog) => permit_dialog(caller, &dialog),
+                Some(dialog) => permit_agent_of(caller, &dialog, request),
                 None => Err(human_only(caller, "the comment is for no agent yet")),
             }
         }
@@ -117,6 +118,19 @@ pub fn permit_events(caller: &Caller, submissions: &[Submission]) -> Result<(), 
     })
 }
 
+/// Checks that a caller is the agent of a dialog: what the agent hears and answers is its own, and no
+/// program's that is bound to no dialog.
+fn permit_agent_of(
+    caller: &Caller,
+    dialog: &DialogId,
+    request: &ProjectRequest,
+) -> Result<(), ApiError> {
+    match caller.dialog() {
+        None => Err(human_only(caller, &format!("{} speaks for the agent", request.name()))),
+        Some(_) => permit_dialog(caller, dialog),
+    }
+}
+
 /// Refuses an agent that speaks for another dialog than its own.
 fn permit_dialog(caller: &Caller, dialog: &DialogId) -> Result<(), ApiError> {
     match caller.dialog() {
@@ -136,7 +150,7 @@ pub fn refused_plan_reason(
     project: &Project,
     caller: &Caller,
     plan: &Plan,
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<String>, ApiError> {
     let own = match &caller.scope {
         CallerScope::Person => return Ok(None),
         CallerScope::Agent { dialog, .. } => dialog,
@@ -167,19 +181,22 @@ pub fn refused_plan_reason(
         )));
     }
     if plan.undoes_operation() {
-        return foreign_operations(project, own, plan);
+        return Ok(foreign_operations(project, own, plan)?);
     }
     let mut foreign = Vec::new();
     for id in plan.concerned_changes() {
         foreign.extend(foreign_change(project, own, id)?);
     }
-    Ok((!foreign.is_empty()).then(|| {
+    if !foreign.is_empty() {
         let count = plural(foreign.len() as u64, "change is", "changes are");
-        format!(
+        return Ok(Some(format!(
             "{count} not the dialog's own to take back: {}",
             list_names(&foreign, MAX_LISTED_NAMES)
-        )
-    }))
+        )));
+    }
+    let decided = decided_files(project, plan)?;
+    Ok((!decided.is_empty())
+        .then(|| format!("the person has decided in {}", list_names(&decided, MAX_LISTED_NAMES))))
 }
 
 /// Names the operations among those that a plan takes back that the dialog did not ask for.

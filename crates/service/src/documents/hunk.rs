@@ -150,8 +150,14 @@ pub struct ReviewHunkDocument {
     pub reviewed: bool,
     /// The rejections whose lines it brings again.
     pub again: Vec<AddedAgainDocument>,
-    /// The number of the rejection of it that waits; null if none does.
+    /// The lines of it that the person has seen, if not all of it.
+    #[schema(example = "+1-3,-2")]
+    pub seen_lines: Option<String>,
+    /// The number of the rejection of it that waits, or of lines of it; null if none does.
     pub queued: Option<u64>,
+    /// The lines that wait; null if all of it does, or nothing.
+    #[schema(example = "+4")]
+    pub queued_lines: Option<String>,
     /// The numbers of the comments on its lines.
     pub comments: Vec<u64>,
 }

@@ -18,6 +18,7 @@ use super::hunk::{
 use super::path::{LocatePaths as _, PathName, hex, hex_if_needed};
 use super::{CandidateDocument, SideDocument};
 use crate::describe::{DialogNames, unescaped};
+use crate::review::format_hunk_lines;
 use crate::review::{CommentReader, format_scope};
 use crate::syntax::{DiffHighlighter, LineTokens};
 use crate::{FileContent, Masking};
@@ -221,7 +222,10 @@ impl<'a> HunkRenderer<'a> {
             entangled,
             reviewed: hunk.reviewed,
             again,
+            seen_lines: (!hunk.reviewed && !hunk.seen_lines.is_empty())
+                .then(|| format_hunk_lines(&hunk.seen_lines)),
             queued: hunk.queued,
+            queued_lines: hunk.queued_lines.as_ref().map(format_hunk_lines),
             comments: self.seen_comments(&hunk.comments)?,
         })
     }

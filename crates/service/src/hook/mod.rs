@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ApiError;
-use crate::request::Submission;
+use crate::request::{Submission, mask_feedback};
 pub use in_process::InProcessHost;
 use transcript::TranscriptReader;
 
@@ -269,6 +269,7 @@ impl HookCall {
             };
             // If the hook has gone, the rest is recorded all the same.
             let AgentReply { notice, feedback } = told;
+            let feedback = feedback.map(|text| mask_feedback(project, &text));
             let _ = report(HookProgress::Recorded { notice, feedback });
         }
         // A prompt does not wait for what the model got: that is read when the turn has ended.
@@ -290,7 +291,10 @@ impl HookCall {
         let deadline = Some(self.deadline(project.settings().hook.budget()));
         let times = FeedbackTimes { at: self.at, deadline };
         match project.take_feedback(dialog, FeedbackChannel::TurnEnd, times) {
-            Ok(Some((_, feedback))) => drop(report(HookProgress::HandedBack { feedback })),
+            Ok(Some((_, text))) => {
+                let feedback = mask_feedback(project, &text);
+                let _ = report(HookProgress::HandedBack { feedback });
+            }
             Ok(None) => {}
             Err(error) => {
                 let text = format!("the person's feedback was not passed on: {error}");

@@ -1,10 +1,11 @@
-//! Masks passwords, keys and tokens in what leaves by HTTP.
+//! Masks passwords, keys and tokens in what leaves by HTTP, and in what agents are told.
 //!
 //! The record keeps every byte, so that it can be restored; a person at the terminal sees them,
 //! too. What leaves by HTTP is read by programs that need to know what changed, not what a secret
-//! is. Two kinds of secrets are known: everything in files whose names say so, or that were copied
-//! or renamed from such a file; and what looks like a secret anywhere: by its form ([`tokens`],
-//! [`keys`]) or by the name that it is given to ([`assignment`], [`yaml`]).
+//! is, and what agents are told goes to their models. Two kinds of secrets are known: everything in
+//! files whose names say so, or that were copied or renamed from such a file; and what looks like a
+//! secret anywhere: by its form ([`tokens`], [`keys`]) or by the name that it is given to
+//! ([`assignment`], [`yaml`]).
 //!
 //! Invariants: a masked text has as many lines as before, each in its place; masking it again
 //! changes nothing; time is linear in its length.

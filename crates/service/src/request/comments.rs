@@ -5,7 +5,7 @@ use retake_engine::{FeedbackChannel, FeedbackItems, NewComment, Project};
 use serde::{Deserialize, Serialize};
 
 use super::{ProgressFn, ProjectCommand};
-use crate::ApiError;
+use crate::{ApiError, Masking};
 
 /// Makes a comment, as a draft.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -92,6 +92,12 @@ impl ProjectCommand for SendComments {
     }
 }
 
+/// Masks secrets in what an agent is told: it goes to the agent's model. Only by their looks, also in
+/// the person's own words.
+pub(crate) fn mask_feedback(project: &Project, text: &str) -> String {
+    Masking::from(&project.settings().api).mask_text(text).into_owned()
+}
+
 /// Takes the feedback for the agent of a dialog: from here on it counts as told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TakeFeedback {
@@ -111,6 +117,7 @@ impl ProjectCommand for TakeFeedback {
         at: Millis,
         _progress: ProgressFn<'_>,
     ) -> Result<Self::Answer, ApiError> {
-        Ok(project.take_feedback(&self.dialog, self.channel, at.into())?)
+        let taken = project.take_feedback(&self.dialog, self.channel, at.into())?;
+        Ok(taken.map(|(items, text)| (items, mask_feedback(project, &text))))
     }
 }

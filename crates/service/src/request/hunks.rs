@@ -1,7 +1,9 @@
 //! Requests of a review: hunks that are kept, marked or taken back, and rejections that wait.
 
 use retake_engine::model::{DialogId, Millis, ProjectPath, QueuedRejection};
-use retake_engine::{HunkRequest, Plan, Project, ReviewedHunks, SettledRejection, TakeBackOptions};
+use retake_engine::{
+    HunkRequest, Plan, Project, ReviewedHunks, SettledRejection, TakeBackOptions, stated_reason,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{ProgressFn, ProjectCommand};
@@ -139,8 +141,8 @@ impl ProjectCommand for QueueRejection {
         if self.if_at_work && working.is_empty() {
             return Ok(QueuedHunks::default());
         }
-        let reason = self.reason.as_deref();
-        let entries = project.queue_rejection(&hunks, self.taking, reason, at)?;
+        let reason = stated_reason(self.reason.clone());
+        let entries = project.queue_rejection(&hunks, self.taking, reason.as_deref(), at)?;
         Ok(QueuedHunks { entries, working })
     }
 }
@@ -185,7 +187,7 @@ impl ProjectCommand for CarryOutRejections {
 /// Forgets what was rejected, so that the same lines are no longer a repeat.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ForgetRejections {
-    /// In this file; everywhere if none is given.
+    /// In this file, or in all files beneath this folder; everywhere if none is given.
     pub path: Option<ProjectPath>,
 }
 
@@ -200,5 +202,29 @@ impl ProjectCommand for ForgetRejections {
         _progress: ProgressFn<'_>,
     ) -> Result<u64, ApiError> {
         Ok(project.forget_rejections(self.path.as_ref(), at)?)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot set itself up should fail loudly")]
+mod tests {
+    use retake_testkit::{TestProject, play};
+
+    use super::*;
+
+    #[test]
+    fn a_queued_rejection_has_a_reason_only_if_it_has_words() {
+        let test = TestProject::new();
+        play(&test, "file a.txt: 1\\n\ninit\nsay d1: go\nedit d1 e1 a.txt: 1 => one\n");
+        let project = test.open();
+        for (said, kept) in [(" \n", None), (" no words ", Some("no words"))] {
+            let hunks = HunkRequest { all: true, ..HunkRequest::default() };
+            let (taking, reason) = (TakeBackOptions::default(), Some(said.to_owned()));
+            let queue = QueueRejection { hunks, taking, reason, if_at_work: false };
+            let queued = queue.run(&project, test.tick(), &mut |_, _| {}).unwrap();
+            let [entry] = queued.entries.as_slice() else { panic!("{queued:?}") };
+            assert_eq!(entry.reason.as_deref(), kept);
+            project.cancel_queued_rejection(entry.id, test.tick()).unwrap();
+        }
     }
 }

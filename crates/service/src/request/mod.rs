@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use retake_engine::Submission;
 
+pub(crate) use comments::mask_feedback;
 pub use comments::{AddComment, ChangeComment, CommentAct, SendComments, TakeFeedback};
 pub use context::{ImportContext, MarkSeen};
 pub use history::{CondenseHistory, ImportHistory, UnhideMessages};

@@ -1,6 +1,7 @@
 //! The lines of a hunk that a person chooses: one spelling for the command line and HTTP.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use retake_engine::HunkLines;
 use retake_engine::model::ErrorCode;
@@ -38,6 +39,30 @@ pub fn parse_hunk_lines(text: &str) -> Result<HunkLines, ApiError> {
     Ok(chosen)
 }
 
+/// Writes lines of a hunk as [`parse_hunk_lines`] reads them.
+pub fn format_hunk_lines(lines: &HunkLines) -> String {
+    let sides = [('+', &lines.added), ('-', &lines.removed)];
+    let sides = sides.into_iter().flat_map(|(sign, numbers)| {
+        runs(numbers).into_iter().map(move |run| match run.clone().count() {
+            1 => format!("{sign}{}", run.start()),
+            _ => format!("{sign}{}-{}", run.start(), run.end()),
+        })
+    });
+    sides.collect::<Vec<_>>().join(",")
+}
+
+/// Joins numbers that follow each other.
+fn runs(numbers: &BTreeSet<u32>) -> Vec<RangeInclusive<u32>> {
+    let mut runs: Vec<RangeInclusive<u32>> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut().filter(|run| run.end() + 1 == number) {
+            Some(run) => *run = *run.start()..=number,
+            None => runs.push(number..=number),
+        }
+    }
+    runs
+}
+
 fn line_number(text: &str) -> Option<u32> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|number| is_number && *number > 0)
@@ -60,6 +85,7 @@ mod tests {
         let chosen = parse_hunk_lines("+1-3, -2,+7").unwrap();
         assert_eq!(chosen.added, BTreeSet::from([1, 2, 3, 7]));
         assert_eq!(chosen.removed, BTreeSet::from([2]));
+        assert_eq!(format_hunk_lines(&chosen), "+1-3,+7,-2");
         for text in ["", "1", "+", "-", "+0", "+3-1", "+1-", "+-1", "+1,,+2", "+1-2-3", "++1", "+a"]
         {
             assert!(parse_hunk_lines(text).is_err(), "{text}");

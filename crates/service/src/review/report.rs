@@ -8,6 +8,7 @@ use retake_engine::model::{ChangeId, CommentState, DialogId, HunkKind, ProjectPa
 use retake_engine::{Project, Review, ReviewFile, ReviewHunk};
 
 use super::CommentReader;
+use super::report_scope::ReportScope;
 use crate::describe::{DialogNames, FormatName};
 use crate::{ApiError, Masking};
 
@@ -40,7 +41,8 @@ pub fn render_report_for(
     reader: &CommentReader,
 ) -> Result<String, ApiError> {
     let names = DialogNames::load(project, options.show)?;
-    let mut report = Report { project, review, names, options, reader, text: String::new() };
+    let scope = ReportScope::of(project, review)?;
+    let mut report = Report { project, review, scope, names, options, reader, text: String::new() };
     report.write()?;
     Ok(report.text)
 }
@@ -48,6 +50,7 @@ pub fn render_report_for(
 struct Report<'a> {
     project: &'a Project,
     review: &'a Review<'a>,
+    scope: ReportScope<'a>,
     names: DialogNames,
     options: ReportOptions,
     reader: &'a CommentReader,
@@ -155,9 +158,14 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Rejections that took out work of the dialogs of the review, and stand.
+    /// The person's rejections that took out work of the scope, and stand.
     fn write_rejections(&mut self) -> Result<(), ApiError> {
-        let rejections = self.project.rejections()?;
+        let mut rejections = Vec::new();
+        for (operation, reason) in self.project.rejections()? {
+            if self.scope.has_rejection(&operation)? {
+                rejections.push((operation, reason));
+            }
+        }
         if rejections.is_empty() {
             return Ok(());
         }
@@ -175,7 +183,8 @@ impl Report<'_> {
         let mut comments = self.project.comments()?;
         comments.retain(|located| {
             let comment = &located.comment;
-            comment.state != CommentState::Draft && self.reader.sees(comment)
+            let is_told = comment.state != CommentState::Draft && self.reader.sees(comment);
+            is_told && self.scope.has_comment(comment)
         });
         if comments.is_empty() {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use retake_service::Masking;
-use retake_service::review::{ReportOptions, kept_patch, render_report_for};
+use retake_service::review::{ReportOptions, render_report_for, shown_patch};
 
 use crate::args::ReviewArgs;
 use crate::commands::review::carry_out_due;
@@ -24,11 +24,16 @@ pub(super) fn run(context: &CommandContext, options: &ReviewArgs) -> Result<Exit
         context.out.paged(render_report_for(&project, &review, report, &reader)?.as_bytes())?;
         return Ok(Exit::Done);
     }
-    let patch = kept_patch(&project, &review)?;
-    if patch.is_empty() {
+    let patch = shown_patch(&project, &review, Masking::Off)?;
+    for file in &patch.left_out {
+        let reasons: Vec<_> = file.reasons.iter().map(|reason| reason.describe()).collect();
+        let text = format!("not in the patch: {} ({})", file.path, reasons.join(", "));
+        print_message("note", TextStyle::Mark, &text);
+    }
+    if patch.text.is_empty() && patch.left_out.is_empty() {
         let text = "no hunk of this is kept yet; `retake review -p` or `retake accept` keeps some";
         print_message("note", TextStyle::Mark, text);
     }
-    context.out.bytes(&patch)?;
+    context.out.bytes(&patch.text)?;
     Ok(Exit::Done)
 }

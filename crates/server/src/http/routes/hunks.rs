@@ -237,15 +237,16 @@ const LEFT_OUT_HEADER: HeaderName = HeaderName::from_static("retake-left-out");
 
 /// The hunks that the person has seen, as a patch for `git apply --cached`.
 ///
-/// Files whose lines hold secrets are left out while these are masked, since git would write the
-/// mask; the header `Retake-Left-Out` tells how many.
+/// What git could not apply is left out: binary and very large content, places that later changes
+/// build on, permissions that git does not know; and files whose lines hold secrets while these are
+/// masked, since git would write the mask. The header `Retake-Left-Out` tells of how many files.
 #[utoipa::path(
     get, path = "/api/projects/{project}/review/patch", tag = "review",
     params(("project" = String, Path, description = "The project's id."), ReviewTextQuery),
     responses((
         status = 200, description = "The patch; empty if no hunk is kept.",
         content_type = "text/x-diff", body = String,
-        headers(("Retake-Left-Out" = u64, description = "Files that hold secrets.")),
+        headers(("Retake-Left-Out" = u64, description = "Files of which something kept is left out.")),
     ))
 )]
 async fn review_patch(
