@@ -105,3 +105,69 @@ fn what_was_not_done_since_the_file_changed_is_asked_about_again() {
     assert!(after.contains("+two"), "{seen}");
     assert!(world.read("a.txt").contains("two\n3\n4\n5\nmy own\n7\neight\n"), "{seen}");
 }
+
+/// The agent has added three lines, and is still at work.
+fn three_lines() -> World {
+    let world = World::with(&[("a.txt", "1\n")]);
+    world.say("d1", "go");
+    world.shell("k1", "printf '1\\none\\ntwo\\nthree\\n' > a.txt");
+    world
+}
+
+#[test]
+fn a_hunk_of_which_lines_wait_is_open_in_the_next_review_too() {
+    let world = three_lines();
+    let ran = piped(&world, &["review", "-p"], "l\n+1\nn\n\nq\n");
+    assert_eq!(ran.code, 3, "{}{}", ran.text(), ran.stderr);
+    let ran = piped(&world, &["review", "-p"], "y\n");
+    assert_eq!(ran.code, 0, "{}{}", ran.text(), ran.stderr);
+    assert!(ran.text().contains("rejection 1 waits, of lines +1\n"), "{}", ran.text());
+    assert!(ran.text().contains("  1✗+one\n  2 +two\n"), "{}", ran.text());
+    assert!(ran.text().contains("Kept lines +2-3 of h"), "{}", ran.text());
+    // Nothing of it is open, and what is kept and what waits is still that.
+    assert_eq!(piped(&world, &["review", "-p"], "").code, 0);
+    let hunk = hunks(&world, &[]).remove(0);
+    assert_eq!((&hunk["seen_lines"], &hunk["queued_lines"]), (&"+2-3".into(), &"+1".into()));
+    end_turn(&world, "d1");
+    world.ok(&["review"]);
+    assert_eq!(world.read("a.txt"), "1\ntwo\nthree\n");
+}
+
+#[test]
+fn rejecting_the_rest_of_a_hunk_leaves_the_lines_that_are_kept() {
+    for last in ["n\n\n", "x\n\n"] {
+        // Queued while the agent works, and at once.
+        for works in [true, false] {
+            let world = three_lines();
+            if !works {
+                end_turn(&world, "d1");
+            }
+            let ran = piped(&world, &["review", "-p"], &format!("l\n+2\ny\n{last}"));
+            assert_eq!(ran.code, 0, "{}{}", ran.text(), ran.stderr);
+            assert!(ran.text().contains("  1 +one\n  2✓+two\n"), "{}", ran.text());
+            end_turn(&world, "d1");
+            world.ok(&["review"]);
+            assert_eq!(world.read("a.txt"), "1\ntwo\n");
+        }
+    }
+}
+
+#[test]
+fn a_hunk_all_of_whose_lines_wait_one_by_one_can_be_kept_after_all() {
+    let world = three_lines();
+    let ran = piped(&world, &["review", "-p"], "l\n+1\nn\n\nn\nno\nq\n");
+    assert_eq!(ran.code, 0, "{}{}", ran.text(), ran.stderr);
+    let world = three_lines();
+    let mut open = OpenReview::begin(&world, &["review", "-p"]);
+    // Another file, so that the review goes on once nothing of this one is open.
+    world.shell("k2", "echo x > b.txt");
+    open.answer("l\n+1\nn\n\nn\nno\n");
+    open.until("b.txt, new file");
+    open.answer("p\ny\ny\n");
+    let (seen, code) = open.end();
+    assert_eq!(code, 0, "{seen}");
+    assert!(seen.contains("Cancelled rejection 1.\nCancelled rejection 2.\n"), "{seen}");
+    assert_eq!(review(&world, &[])["queued"], 0, "{seen}");
+    end_turn(&world, "d1");
+    assert_eq!(world.read("a.txt"), "1\none\ntwo\nthree\n");
+}

@@ -39,15 +39,23 @@ impl PlainReview<'_> {
         Ok(Some(NextStep::Next))
     }
 
-    /// Takes the rejection of a hunk that is kept now out of the queue; returns false if that failed.
+    /// Takes the rejections of a hunk that is kept after all out of the queue; returns false if that
+    /// failed.
     fn cancel_waiting(&mut self, shown: &ShownHunk<'_>) -> Result<bool> {
-        let Some(id) = self.walk.waiting_rejection(shown) else { return Ok(true) };
-        let done = self.context.run_request(self.project, CancelRejection { id });
-        let is_done = self.attempt(shown, done).is_ok();
-        if is_done {
-            self.context.out.text(&format!("Cancelled rejection {id}.\n"))?;
+        if shown.waiting_rejection().is_none() {
+            return Ok(true);
         }
-        Ok(is_done)
+        let place = shown.place();
+        let mut waiting = self.project.waiting_rejections()?;
+        waiting.retain(|row| row.hunk == place.id && row.path == place.path);
+        for row in waiting {
+            let done = self.context.run_request(self.project, CancelRejection { id: row.id });
+            if self.attempt(shown, done).is_err() {
+                return Ok(false);
+            }
+            self.context.out.text(&format!("Cancelled rejection {}.\n", row.id))?;
+        }
+        Ok(true)
     }
 
     /// Asks for lines of the hunk, and keeps or rejects them.

@@ -122,10 +122,18 @@ impl<'a> PlainReview<'a> {
         loop {
             let Some(answer) = ask_answer()? else { return Ok(NextStep::Leave) };
             let step = match answer {
-                ReviewAnswer::Keep => self.keep(shown, vec![shown.choice(None)])?,
-                ReviewAnswer::KeepRest => self.keep(shown, self.walk.rest_of(shown))?,
-                ReviewAnswer::Reject => self.reject(shown, vec![shown.choice(None)])?,
-                ReviewAnswer::RejectRest => self.reject(shown, self.walk.rest_of(shown))?,
+                ReviewAnswer::Keep => self.keep(shown, vec![shown.choice_to_keep(shown.hunk())])?,
+                ReviewAnswer::KeepRest => {
+                    let rest = shown.rest().map(|hunk| shown.choice_to_keep(hunk));
+                    self.keep(shown, rest.collect())?
+                }
+                ReviewAnswer::Reject => {
+                    self.reject(shown, vec![shown.choice_to_reject(shown.hunk())])?
+                }
+                ReviewAnswer::RejectRest => {
+                    let rest = shown.rest().map(|hunk| shown.choice_to_reject(hunk));
+                    self.reject(shown, rest.collect())?
+                }
                 ReviewAnswer::Lines => self.decide_on_lines(shown)?,
                 ReviewAnswer::Comment => self.comment(shown)?,
                 ReviewAnswer::Skip => {

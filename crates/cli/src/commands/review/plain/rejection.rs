@@ -30,7 +30,7 @@ impl PlainReview<'_> {
         shown: &ShownHunk<'_>,
         hunks: Vec<HunkChoice>,
     ) -> Result<Option<NextStep>> {
-        if let Some(id) = self.walk.waiting_rejection(shown) {
+        if let Some(id) = shown.waiting_rejection() {
             print_to_person(&format!("Rejection {id} of this hunk waits already.\n"));
             return Ok(None);
         }
@@ -46,7 +46,7 @@ impl PlainReview<'_> {
                 Err(step) => return Ok(step),
             };
             if !queued.entries.is_empty() {
-                self.note_queued(shown, &rejection, &queued)?;
+                self.note_queued(shown, &queued)?;
                 self.leave_entangled(shown, &entangled);
                 return Ok(Some(NextStep::Next));
             }
@@ -107,14 +107,8 @@ impl PlainReview<'_> {
         Ok(false)
     }
 
-    fn note_queued(
-        &mut self,
-        shown: &ShownHunk<'_>,
-        rejection: &Rejection,
-        queued: &QueuedHunks,
-    ) -> Result<()> {
+    fn note_queued(&mut self, shown: &ShownHunk<'_>, queued: &QueuedHunks) -> Result<()> {
         self.context.out.text(&describe_queued(self.project, queued, self.context.out)?)?;
-        self.walk.note_queued(&shown.file, &rejection.hunks);
         let hunks = queued.entries.iter().map(|entry| entry.hunk).collect();
         let entries = queued.entries.iter().map(|entry| entry.id).collect();
         let kind = DecisionKind::Queued { entries };
