@@ -76,9 +76,9 @@ pub(crate) fn run(context: &CommandContext, command: CliCommand) -> Result<Exit>
             let text = nothing_recorded_text(context)?;
             // Another program reads the patch, and words are none.
             if is_patch {
-                print_to_person(&text)
+                print_to_person(&text);
             } else {
-                context.out.text(&text)?
+                context.out.text(&text)?;
             }
             Ok(Exit::Done)
         }
