@@ -63,15 +63,23 @@ pub(crate) use review::describe_lines;
 use crate::args::{CliCommand, CommentArgs, ReviewArgs};
 use crate::commands::recording::nothing_recorded_text;
 use crate::context::{CommandContext, Exit};
+use crate::output::print_to_person;
 
 /// Runs the command. In a folder of which nothing is on record, a listing says so, and that is no
 /// error for a person.
 pub(crate) fn run(context: &CommandContext, command: CliCommand) -> Result<Exit> {
     context.check_caller(&command)?;
     let is_listing = is_listing(&command);
+    let is_patch = matches!(&command, CliCommand::Review(ReviewArgs { patch: true, .. }));
     match dispatch(context, command) {
         Err(error) if is_listing && !context.json && is_not_a_project(&error) => {
-            context.out.text(&nothing_recorded_text(context)?)?;
+            let text = nothing_recorded_text(context)?;
+            // Another program reads the patch, and words are none.
+            if is_patch {
+                print_to_person(&text);
+            } else {
+                context.out.text(&text)?;
+            }
             Ok(Exit::Done)
         }
         done => done,
@@ -95,15 +103,7 @@ fn is_listing(command: &CliCommand) -> bool {
             | CliCommand::Ops(_)
             | CliCommand::Context(_)
             | CliCommand::Feedback(_)
-            | CliCommand::Review(ReviewArgs {
-                plain: false,
-                patch: false,
-                report: false,
-                cancel: None,
-                seen: false,
-                forget: false,
-                ..
-            })
+            | CliCommand::Review(ReviewArgs { cancel: None, seen: false, forget: false, .. })
             | CliCommand::Comment(CommentArgs { command: None })
     )
 }

@@ -187,7 +187,8 @@ fn a_restore_tells_before_what_it_undoes() {
 #[test]
 fn a_folder_without_a_record_is_no_error_to_look_at() {
     let world = World::new();
-    for words in [&["status"][..], &["log"], &["diff"], &["dialogs"], &["checkpoints"], &["ops"]] {
+    let listings = ["status", "log", "diff", "dialogs", "checkpoints", "ops", "review"];
+    for words in listings.iter().map(std::slice::from_ref) {
         let ran = world.run(words);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{words:?}");
         assert!(ran.text().starts_with("Nothing is recorded in "), "{}", ran.text());

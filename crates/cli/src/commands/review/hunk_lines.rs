@@ -1,12 +1,15 @@
 //! The lines of a hunk as a difference, for people.
 //!
 //! Each removed and each added line has its number in the hunk before it, by which it can be chosen:
-//! `-1`, `+2`. Invariant: without its colours, what is shown is escaped text.
+//! `-1`, `+2`, and where only some are decided on a sign: `✓` for kept, `✗` for those that wait to be
+//! rejected. Invariant: without its colours, what is shown is escaped text.
 
 use std::ops::Range;
 
 use retake_engine::model::HunkKind;
-use retake_engine::{DiffLine, HunkHeader, ReviewFile, ReviewHunk, changed_words_of_diff};
+use retake_engine::{
+    DiffLine, HunkHeader, HunkLines, ReviewFile, ReviewHunk, changed_words_of_diff,
+};
 use retake_service::patch::NO_NEWLINE;
 use retake_service::syntax::DiffHighlighter;
 
@@ -62,7 +65,7 @@ impl HunkLineRenderer {
         let width = most.max(MIN_NUMBER_WIDTH);
         let mut text = String::new();
         for (row, marks) in rows.iter().zip(marks) {
-            text.push_str(&self.render_row(row, &marks, width));
+            text.push_str(&self.render_row(row, &marks, width, decision_sign(hunk, row)));
             text.push('\n');
         }
         let more = (hunk.removed.len() + hunk.added.len()).saturating_sub(shown.max_lines);
@@ -74,7 +77,13 @@ impl HunkLineRenderer {
         text
     }
 
-    fn render_row(&self, row: &HunkRow, marks: &LineHighlights, width: usize) -> String {
+    fn render_row(
+        &self,
+        row: &HunkRow,
+        marks: &LineHighlights,
+        width: usize,
+        decision: char,
+    ) -> String {
         let (sign, style) = match row.side {
             RowSide::Removed => ('-', TextStyle::Bad),
             RowSide::Added => ('+', TextStyle::Good),
@@ -95,7 +104,7 @@ impl HunkLineRenderer {
                 TextStyle::Dim.paint(&more, self.colour)
             }
         };
-        format!("{number} {line}{left_out}")
+        format!("{number}{decision}{line}{left_out}")
     }
 
     /// The highlights of each row; empty ones without colour.
@@ -118,6 +127,27 @@ impl HunkLineRenderer {
         let marks = marks.map(|(words, tokens)| LineHighlights { changed_words: words, tokens });
         // The first line is the head, which is no row.
         marks.skip(1).collect()
+    }
+}
+
+/// The sign beside a line that is decided on, unless all of the hunk is.
+fn decision_sign(hunk: &ReviewHunk, row: &HunkRow) -> char {
+    let is_among = |lines: &HunkLines| {
+        let numbers = match row.side {
+            RowSide::Removed => &lines.removed,
+            RowSide::Added => &lines.added,
+            RowSide::Context | RowSide::NoNewline => return false,
+        };
+        row.number.and_then(|at| u32::try_from(at).ok()).is_some_and(|at| numbers.contains(&at))
+    };
+    if hunk.reviewed {
+        ' '
+    } else if hunk.queued_lines.as_ref().is_some_and(is_among) {
+        '✗'
+    } else if is_among(&hunk.seen_lines) {
+        '✓'
+    } else {
+        ' '
     }
 }
 

@@ -11,6 +11,7 @@ use retake_service::describe::list_names;
 use retake_service::documents::octal;
 use retake_service::review::CommentReader;
 
+use crate::args::format_lines;
 use crate::describe::{
     DialogNames, describe_confidence, dialog_names, display_path, first_line, first_words,
     format_size, plural,
@@ -113,7 +114,10 @@ impl<'a> HunkWords<'a> {
         }
         if let Some(id) = hunk.queued {
             style = TextStyle::Warn;
-            parts.push(format!("rejection {id} waits"));
+            parts.push(match &hunk.queued_lines {
+                Some(lines) => format!("rejection {id} waits, of lines {}", format_lines(lines)),
+                None => format!("rejection {id} waits"),
+            });
         }
         let ids = self.comments_on(hunk)?;
         if !ids.is_empty() {

@@ -60,6 +60,15 @@ impl ReviewTarget {
         Ok(target)
     }
 
+    /// Returns true if it is of all that agents did since the person looked, in all files.
+    pub(super) fn covers_all(&self) -> bool {
+        let is_wide = matches!(
+            self.scope.changes,
+            ScopeChanges::AllAgents | ScopeChanges::SinceSeen | ScopeChanges::Everything
+        );
+        is_wide && self.scope.paths.is_empty()
+    }
+
     fn add_path(
         &mut self,
         context: &CommandContext,

@@ -10,6 +10,8 @@ mod hunks;
 mod listing;
 mod plain;
 mod plain_answers;
+mod plain_queue;
+mod plain_undo;
 mod queue;
 mod texts;
 

@@ -120,6 +120,44 @@ fn closing_it_moves_since_i_looked_to_its_beginning() {
     assert_eq!(files_of(&world, &["unseen"]), ["c.txt"]);
 }
 
+/// "Since I looked" is one place for the whole project, so a review of a part does not move it.
+#[test]
+fn closing_a_narrow_review_does_not_move_since_i_looked() {
+    let narrow = [
+        &["b.txt"][..],
+        &["last-turn"],
+        &["d1"],
+        &["d1:1"],
+        &["unseen", "b.txt"],
+        &["everything", "b.txt"],
+    ];
+    let world = reviewed_world();
+    for words in narrow {
+        let ran = piped(&world, &[&["review", "-p"], words].concat(), "q\n");
+        assert_eq!(ran.code, 3, "{words:?}: {}", ran.stderr);
+        assert_eq!(files_of(&world, &["unseen"]), ["a.txt", "b.txt"], "{words:?}");
+    }
+    for words in [&[][..], &["all"], &["unseen"], &["everything"], &["all", "."]] {
+        let world = reviewed_world();
+        let ran = piped(&world, &[&["review", "-p"], words].concat(), "q\n");
+        assert_eq!(ran.code, 3, "{words:?}: {}", ran.stderr);
+        assert_eq!(files_of(&world, &["unseen"]), [""; 0], "{words:?}");
+    }
+}
+
+#[test]
+fn where_nothing_is_recorded_it_says_so() {
+    let world = World::new();
+    for words in [&["review", "-p"][..], &["review", "--report"]] {
+        let ran = piped(&world, words, "y\n");
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{words:?}");
+        assert!(ran.text().starts_with("Nothing is recorded in "), "{words:?}: {}", ran.text());
+    }
+    let patch = world.run(&["review", "--patch"]);
+    assert_eq!((patch.code, patch.text().as_str()), (0, ""), "nothing beside a patch");
+    assert!(patch.stderr.starts_with("Nothing is recorded in "), "{}", patch.stderr);
+}
+
 #[test]
 fn a_hunk_that_changed_meanwhile_is_shown_again_and_not_decided_on() {
     for answer in ["y\n", "n\n\n", "a\n", "x\n\n", "c\nwhy\n", "l\n+1\ny\n"] {

@@ -1,14 +1,16 @@
 //! Keeping hunks and lines of them, and commenting.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use retake_engine::model::{CommentKind, HunkKind};
-use retake_engine::{CommentPlace, HunkChoice, NewComment};
+use retake_engine::{CommentPlace, HunkChoice, HunkLines, NewComment, OperationError, ReviewHunk};
 use retake_service::request::{AddComment, CancelRejection, KeepHunks};
 
 use super::answer::{LinesAnswer, ask_lines_answer};
 use super::decision::{Decision, DecisionKind};
 use super::walk::ShownHunk;
-use super::{NextStep, PlainReview};
+use super::{NextStep, PlainReview, report};
 use crate::args::parse_lines;
 use crate::commands::accept::describe_kept;
 use crate::commands::comment::describe_draft;
@@ -33,19 +35,27 @@ impl PlainReview<'_> {
         };
         self.context.out.text(&(describe_kept(&request, &done) + "\n"))?;
         let kind = DecisionKind::Kept { request };
-        self.decisions.push(Decision { place: shown.place(), hunks: done.hunks, kind });
+        self.decisions.push(Decision::new(shown.place(), done.hunks, kind));
         Ok(Some(NextStep::Next))
     }
 
-    /// Takes the rejection of a hunk that is kept now out of the queue; returns false if that failed.
+    /// Takes the rejections of a hunk that is kept after all out of the queue; returns false if that
+    /// failed.
     fn cancel_waiting(&mut self, shown: &ShownHunk<'_>) -> Result<bool> {
-        let Some(id) = self.walk.waiting_rejection(shown) else { return Ok(true) };
-        let done = self.context.run_request(self.project, CancelRejection { id });
-        let is_done = self.attempt(shown, done).is_ok();
-        if is_done {
-            self.context.out.text(&format!("Cancelled rejection {id}.\n"))?;
+        if shown.waiting_rejection().is_none() {
+            return Ok(true);
         }
-        Ok(is_done)
+        let place = shown.place();
+        let mut waiting = self.project.waiting_rejections()?;
+        waiting.retain(|row| row.hunk == place.id && row.path == place.path);
+        for row in waiting {
+            let done = self.context.run_request(self.project, CancelRejection { id: row.id });
+            if self.attempt(shown, done).is_err() {
+                return Ok(false);
+            }
+            self.context.out.text(&format!("Cancelled rejection {}.\n", row.id))?;
+        }
+        Ok(true)
     }
 
     /// Asks for lines of the hunk, and keeps or rejects them.
@@ -66,6 +76,10 @@ impl PlainReview<'_> {
                 return Ok(None);
             }
         };
+        if !has_lines(shown.hunk(), &lines) {
+            report(&missing_lines(shown.hunk()).into());
+            return Ok(None);
+        }
         let hunks = vec![shown.choice(Some(lines))];
         match ask_lines_answer()? {
             Some(LinesAnswer::Keep) => self.keep(shown, hunks),
@@ -93,7 +107,20 @@ impl PlainReview<'_> {
         };
         self.context.out.text(&describe_draft(&made))?;
         let kind = DecisionKind::Commented { comment: made.id };
-        self.decisions.push(Decision { place: shown.place(), hunks: Vec::new(), kind });
+        self.decisions.push(Decision::new(shown.place(), Vec::new(), kind));
         Ok(None)
     }
+}
+
+/// Returns true if a hunk has all of these lines.
+fn has_lines(hunk: &ReviewHunk, lines: &HunkLines) -> bool {
+    let fits = |numbers: &BTreeSet<u32>, count: usize| {
+        numbers.last().is_none_or(|last| *last as usize <= count)
+    };
+    fits(&lines.removed, hunk.removed.len()) && fits(&lines.added, hunk.added.len())
+}
+
+fn missing_lines(hunk: &ReviewHunk) -> OperationError {
+    let (removed, added) = (hunk.removed.len(), hunk.added.len());
+    OperationError::UnknownHunkLines { hunk: hunk.id, removed, added }
 }

@@ -2,8 +2,8 @@
 //!
 //! Invariants: nothing is decided about lines that were not shown, since an act names the hunk by its
 //! id, and one that changed meanwhile is refused and shown as it is now. No file is read before it is
-//! reached. The end of input leaves what was decided and does nothing else. Closing the review moves
-//! "since I looked" to what was on record at its beginning.
+//! reached. The end of input leaves what was decided and does nothing else. Closing a review of all that
+//! agents did moves "since I looked" to what was on record at its beginning.
 
 mod act;
 mod answer;
@@ -56,6 +56,8 @@ struct PlainReview<'a> {
     context: &'a CommandContext,
     project: &'a Project,
     walk: HunkWalk<'a>,
+    /// Whether it is of all that agents did since the person looked, in all files.
+    covers_all: bool,
     screen: HunkScreen<'a>,
     /// What was decided, in the order of the answers.
     decisions: Vec<Decision>,
@@ -73,6 +75,7 @@ impl<'a> PlainReview<'a> {
             context,
             project,
             walk: HunkWalk::new(context, project, &target.scope)?,
+            covers_all: target.covers_all(),
             screen: HunkScreen::new(context, project)?,
             decisions: Vec::new(),
             history: Vec::new(),
@@ -119,10 +122,18 @@ impl<'a> PlainReview<'a> {
         loop {
             let Some(answer) = ask_answer()? else { return Ok(NextStep::Leave) };
             let step = match answer {
-                ReviewAnswer::Keep => self.keep(shown, vec![shown.choice(None)])?,
-                ReviewAnswer::KeepRest => self.keep(shown, self.walk.rest_of(shown))?,
-                ReviewAnswer::Reject => self.reject(shown, vec![shown.choice(None)])?,
-                ReviewAnswer::RejectRest => self.reject(shown, self.walk.rest_of(shown))?,
+                ReviewAnswer::Keep => self.keep(shown, vec![shown.choice_to_keep(shown.hunk())])?,
+                ReviewAnswer::KeepRest => {
+                    let rest = shown.rest().map(|hunk| shown.choice_to_keep(hunk));
+                    self.keep(shown, rest.collect())?
+                }
+                ReviewAnswer::Reject => {
+                    self.reject(shown, vec![shown.choice_to_reject(shown.hunk())])?
+                }
+                ReviewAnswer::RejectRest => {
+                    let rest = shown.rest().map(|hunk| shown.choice_to_reject(hunk));
+                    self.reject(shown, rest.collect())?
+                }
                 ReviewAnswer::Lines => self.decide_on_lines(shown)?,
                 ReviewAnswer::Comment => self.comment(shown)?,
                 ReviewAnswer::Skip => {

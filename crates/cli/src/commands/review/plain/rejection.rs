@@ -1,6 +1,7 @@
 //! Rejecting hunks: at once, or queued while the agent behind them is at work.
 //!
-//! Invariant: an entangled hunk is never queued, since what goes along with it has to be confirmed.
+//! Invariants: an entangled hunk is never queued, since what goes along with it has to be confirmed.
+//! What waits is carried out without another question, so its plan is confirmed before.
 
 use anyhow::Result;
 use retake_engine::{CascadePolicy, HunkChoice, TakeBackOptions};
@@ -8,11 +9,11 @@ use retake_service::caller::is_process_alive;
 use retake_service::request::{PlanRejectHunks, QueueRejection, QueuedHunks};
 
 use super::decision::{Decision, DecisionKind};
-use super::walk::ShownHunk;
+use super::walk::{HunkPlace, ShownHunk};
 use super::{NextStep, NotDone, PlainReview};
 use crate::args::ApplyArgs;
 use crate::commands::review::{EntangledChoice, describe_queued};
-use crate::outcome::{apply_plan, render_summary};
+use crate::outcome::{PlanStage, apply_plan, confirm_plan, render_summary};
 use crate::output::{TextStyle, print_message, print_to_person};
 use crate::question::ask_words;
 
@@ -29,17 +30,15 @@ impl PlainReview<'_> {
         shown: &ShownHunk<'_>,
         hunks: Vec<HunkChoice>,
     ) -> Result<Option<NextStep>> {
-        if let Some(id) = self.walk.waiting_rejection(shown) {
+        if let Some(id) = shown.waiting_rejection() {
             print_to_person(&format!("Rejection {id} of this hunk waits already.\n"));
             return Ok(None);
         }
         let prompt = "Why? The agent is told (Enter for no reason): ";
         let Some(reason) = ask_words(prompt)? else { return Ok(Some(NextStep::Leave)) };
         let reason = Some(reason).filter(|reason| !reason.is_empty());
-        let is_entangled = |choice: &HunkChoice| {
-            shown.file.hunk(choice.id).is_some_and(|hunk| hunk.obstacle.is_some())
-        };
-        let (entangled, clean): (Vec<_>, Vec<_>) = hunks.into_iter().partition(is_entangled);
+        let (entangled, clean): (Vec<_>, Vec<_>) =
+            hunks.into_iter().partition(|choice| shown.is_entangled(choice));
         if !clean.is_empty() {
             let rejection = Rejection { hunks: clean.clone(), reason: reason.clone() };
             let queued = match self.queue(shown, &rejection) {
@@ -47,7 +46,7 @@ impl PlainReview<'_> {
                 Err(step) => return Ok(step),
             };
             if !queued.entries.is_empty() {
-                self.note_queued(shown, &rejection, &queued)?;
+                self.note_queued(shown, &queued)?;
                 self.leave_entangled(shown, &entangled);
                 return Ok(Some(NextStep::Next));
             }
@@ -68,48 +67,61 @@ impl PlainReview<'_> {
         self.take_back(shown, &Rejection { hunks, reason })
     }
 
-    /// Queues a rejection if an agent behind it is at work; otherwise nothing is queued.
+    /// Queues a rejection if an agent behind it is at work and the person confirms its plan;
+    /// otherwise nothing is queued.
     fn queue(
         &mut self,
         shown: &ShownHunk<'_>,
         rejection: &Rejection,
     ) -> Result<QueuedHunks, NotDone> {
-        let request = QueueRejection {
-            hunks: self.request(rejection.hunks.clone()),
-            // Of what is in the way by then the person sees nothing, so nothing else goes.
-            taking: TakeBackOptions::default(),
-            reason: rejection.reason.clone(),
-            if_at_work: true,
-        };
+        if !self.is_at_work(shown, &rejection.hunks)? {
+            return Ok(QueuedHunks::default());
+        }
+        // Of what is in the way by then the person sees nothing, so nothing else goes.
+        let taking = TakeBackOptions::default();
+        let (hunks, reason) = (self.request(rejection.hunks.clone()), rejection.reason.clone());
+        let confirmed = self.confirm_queued(PlanRejectHunks {
+            hunks: hunks.clone(),
+            taking,
+            reason: reason.clone(),
+        });
+        if !self.attempt(shown, confirmed)? {
+            self.walk.skip_all(&shown.file, &rejection.hunks);
+            return Err(Some(NextStep::Next));
+        }
+        let request = QueueRejection { hunks, taking, reason, if_at_work: true };
         let queued = self.context.run_request(self.project, request);
         self.attempt(shown, queued)
     }
 
-    fn note_queued(
-        &mut self,
-        shown: &ShownHunk<'_>,
-        rejection: &Rejection,
-        queued: &QueuedHunks,
-    ) -> Result<()> {
+    /// Asks for the confirmations that the plan of a rejection needs; returns false without a yes.
+    fn confirm_queued(&self, request: PlanRejectHunks) -> Result<bool> {
+        let (context, project, options) = (self.context, self.project, ApplyArgs::default());
+        let plan = context.run_request(project, request)?;
+        let Some(outcome) = confirm_plan(context, project, &plan, &options)? else {
+            return Ok(true);
+        };
+        outcome.print(context, project, &options, &|outcome| {
+            render_summary(context, project, outcome)
+        })?;
+        Ok(false)
+    }
+
+    fn note_queued(&mut self, shown: &ShownHunk<'_>, queued: &QueuedHunks) -> Result<()> {
         self.context.out.text(&describe_queued(self.project, queued, self.context.out)?)?;
-        self.walk.note_queued(&shown.file, &rejection.hunks);
         let hunks = queued.entries.iter().map(|entry| entry.hunk).collect();
         let entries = queued.entries.iter().map(|entry| entry.id).collect();
         let kind = DecisionKind::Queued { entries };
-        self.decisions.push(Decision { place: shown.place(), hunks, kind });
+        self.decisions.push(Decision::new(shown.place(), hunks, kind));
         Ok(())
     }
 
-    /// Returns whether an agent behind entangled hunks is at work.
-    fn is_at_work(
-        &mut self,
-        shown: &ShownHunk<'_>,
-        entangled: &[HunkChoice],
-    ) -> Result<bool, NotDone> {
-        if entangled.is_empty() {
+    /// Returns whether an agent behind hunks is at work.
+    fn is_at_work(&mut self, shown: &ShownHunk<'_>, hunks: &[HunkChoice]) -> Result<bool, NotDone> {
+        if hunks.is_empty() {
             return Ok(false);
         }
-        let (request, now) = (self.request(entangled.to_vec()), self.context.now());
+        let (request, now) = (self.request(hunks.to_vec()), self.context.now());
         let working = self.project.working_dialogs(&request, now, &is_process_alive);
         Ok(!self.attempt(shown, working.map_err(Into::into))?.is_empty())
     }
@@ -139,9 +151,11 @@ impl PlainReview<'_> {
         };
         let taking =
             TakeBackOptions { cascade: CascadePolicy::Agents, ..TakeBackOptions::default() };
+        let mut was_possible = false;
         let applied = replan(taking).and_then(|plan| {
             let choice = EntangledChoice { context, project, options: &options };
             let plan = choice.resolve(plan, taking, &replan)?;
+            was_possible = plan.writes().next().is_some();
             apply_plan(context, project, plan, &options)
         });
         let outcome = match self.attempt(shown, applied) {
@@ -151,14 +165,37 @@ impl PlainReview<'_> {
         outcome.print(context, project, &options, &|outcome| {
             render_summary(context, project, outcome)
         })?;
-        match &outcome.operation {
-            Some(operation) => {
-                let kind = DecisionKind::Rejected { operation: operation.id };
-                let hunks = rejection.hunks.iter().map(|choice| choice.id).collect();
-                self.decisions.push(Decision { place: shown.place(), hunks, kind });
+        let Some(operation) = &outcome.operation else {
+            if was_possible && outcome.stage == PlanStage::Done {
+                // The file has changed while the question waited, so what is left was not shown.
+                self.walk.return_to(&shown.file.path);
+            } else {
+                self.walk.skip_all(&shown.file, &rejection.hunks);
             }
-            None => self.walk.skip_all(&shown.file, &rejection.hunks),
-        }
+            return Ok(Some(NextStep::Next));
+        };
+        let left = self.entangled_left(shown, &rejection.hunks)?;
+        self.walk.skip_all(&shown.file, &left);
+        let gone = rejection.hunks.iter().filter(|choice| !left.contains(choice));
+        let hunks = gone.map(|choice| choice.id).collect();
+        let kind = DecisionKind::Rejected { operation: operation.id };
+        self.decisions.push(Decision::new(shown.place(), hunks, kind));
         Ok(Some(NextStep::Next))
+    }
+
+    /// The entangled ones of these hunks that a rejection has left in the file.
+    fn entangled_left(
+        &self,
+        shown: &ShownHunk<'_>,
+        hunks: &[HunkChoice],
+    ) -> Result<Vec<HunkChoice>> {
+        let mut left = Vec::new();
+        for choice in hunks.iter().filter(|choice| shown.is_entangled(choice)) {
+            let place = HunkPlace { path: shown.file.path.clone(), id: choice.id };
+            if self.walk.find(&place)?.is_some() {
+                left.push(choice.clone());
+            }
+        }
+        Ok(left)
     }
 }

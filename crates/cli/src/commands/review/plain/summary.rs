@@ -1,4 +1,7 @@
 //! The end of a review: drafts are sent, and what was decided is summed up.
+//!
+//! Invariant: only a review of all that agents did, in all files, moves "since I looked": it is one
+//! place for the whole project.
 
 use std::collections::BTreeMap;
 
@@ -24,12 +27,14 @@ enum HunkFate {
 }
 
 impl PlainReview<'_> {
-    /// Closes the review: the person has seen what was there at its beginning.
+    /// Closes the review. If it was of everything, the person has seen what was there at its beginning.
     pub(super) fn close(self, is_open: bool) -> Result<Exit> {
         let goes_on = self.send_drafts()?;
         if goes_on {
-            let seq = Some(self.walk.began_at());
-            self.context.run_request(self.project, MarkAllSeen { seq })?;
+            if self.covers_all {
+                let seq = Some(self.walk.began_at());
+                self.context.run_request(self.project, MarkAllSeen { seq })?;
+            }
             carry_out_due(self.context, self.project)?;
         }
         self.print_summary(is_open)
@@ -90,6 +95,7 @@ impl PlainReview<'_> {
         for decision in &self.decisions {
             let fate = match &decision.kind {
                 DecisionKind::Kept { .. } => HunkFate::Kept,
+                DecisionKind::Rejected { operation } if self.is_undone(*operation)? => continue,
                 DecisionKind::Rejected { .. } => HunkFate::Rejected,
                 DecisionKind::Queued { entries } => match self.fate_of(entries)? {
                     Some(fate) => fate,
@@ -120,13 +126,15 @@ impl PlainReview<'_> {
         Ok(format!("In this review you {}.", parts.join(", ")))
     }
 
-    /// How entries of the queue ended, or that one waits; none if they were cancelled or dropped.
+    /// How entries of the queue ended, or that one waits; none if they were cancelled, dropped or undone.
     fn fate_of(&self, entries: &[u64]) -> Result<Option<HunkFate>> {
         let mut fate = None;
         for id in entries {
-            match self.project.queued_rejection(*id)?.map(|entry| entry.state) {
-                Some(QueueState::Waiting) => return Ok(Some(HunkFate::Queued)),
-                Some(QueueState::Done) => fate = Some(HunkFate::Rejected),
+            let Some(entry) = self.project.queued_rejection(*id)? else { continue };
+            match (entry.state, entry.operation) {
+                (QueueState::Waiting, _) => return Ok(Some(HunkFate::Queued)),
+                (QueueState::Done, Some(operation)) if self.is_undone(operation)? => {}
+                (QueueState::Done, _) => fate = Some(HunkFate::Rejected),
                 _ => {}
             }
         }

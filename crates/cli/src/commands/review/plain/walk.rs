@@ -44,6 +44,40 @@ impl ShownHunk<'_> {
         HunkChoice { lines, ..self.choice_of(self.hunk()) }
     }
 
+    /// Returns true if later changes build on a hunk of the file.
+    pub(super) fn is_entangled(&self, choice: &HunkChoice) -> bool {
+        self.file.hunk(choice.id).is_some_and(|hunk| hunk.obstacle.is_some())
+    }
+
+    /// The hunk and the open ones of its file after it.
+    pub(super) fn rest(&self) -> impl Iterator<Item = &ReviewHunk> {
+        let after = self.file.hunks[self.at + 1..].iter();
+        std::iter::once(self.hunk()).chain(after.filter(|hunk| is_open(hunk)))
+    }
+
+    /// A hunk as it is rejected: without lines that are kept, or wait already. What is all decided on is
+    /// decided on otherwise.
+    pub(super) fn choice_to_reject(&self, hunk: &ReviewHunk) -> HunkChoice {
+        let lines = match open_part(hunk) {
+            OpenPart::Lines(lines) => Some(lines),
+            OpenPart::All | OpenPart::Nothing => None,
+        };
+        HunkChoice { lines, ..self.choice_of(hunk) }
+    }
+
+    /// A hunk as it is kept: without lines that wait to be rejected.
+    pub(super) fn choice_to_keep(&self, hunk: &ReviewHunk) -> HunkChoice {
+        match hunk.queued_lines {
+            Some(_) => self.choice_to_reject(hunk),
+            None => self.choice_of(hunk),
+        }
+    }
+
+    /// The rejection that waits, where nothing of the hunk is open beside it.
+    pub(super) fn waiting_rejection(&self) -> Option<u64> {
+        self.hunk().queued.filter(|_| !is_open(self.hunk()))
+    }
+
     fn choice_of(&self, hunk: &ReviewHunk) -> HunkChoice {
         HunkChoice {
             id: hunk.id,
@@ -65,6 +99,44 @@ fn hunk_key(file: &ReviewFile, hunk: &ReviewHunk) -> HunkKey {
     (hunk.id, (hunk.id.ordinal > 0).then(|| file.digest.clone()))
 }
 
+/// What of a hunk is still to be decided on.
+enum OpenPart {
+    Nothing,
+    All,
+    Lines(HunkLines),
+}
+
+/// Leaves out the lines that are kept, and those that wait to be rejected.
+fn open_part(hunk: &ReviewHunk) -> OpenPart {
+    let all_waits = hunk.queued.is_some() && hunk.queued_lines.is_none();
+    if hunk.reviewed || all_waits {
+        return OpenPart::Nothing;
+    }
+    let unseen = hunk.unseen_lines();
+    if unseen.is_none() && hunk.queued.is_none() {
+        return OpenPart::All;
+    }
+    let numbers = |count: usize| (1..=u32::try_from(count).unwrap_or(u32::MAX)).collect();
+    let mut open = unseen.unwrap_or_else(|| HunkLines {
+        removed: numbers(hunk.removed.len()),
+        added: numbers(hunk.added.len()),
+    });
+    if let Some(waiting) = &hunk.queued_lines {
+        open.removed.retain(|number| !waiting.removed.contains(number));
+        open.added.retain(|number| !waiting.added.contains(number));
+    }
+    match (open.is_empty(), hunk.queued) {
+        (true, Some(_)) => OpenPart::Nothing,
+        // Its lines are kept, but not that it is there.
+        (true, None) => OpenPart::All,
+        (false, _) => OpenPart::Lines(open),
+    }
+}
+
+fn is_open(hunk: &ReviewHunk) -> bool {
+    !matches!(open_part(hunk), OpenPart::Nothing)
+}
+
 /// The files of a scope, and what of them the person was asked about.
 pub(super) struct HunkWalk<'p> {
     context: &'p CommandContext,
@@ -79,8 +151,6 @@ pub(super) struct HunkWalk<'p> {
     /// Open hunks that this round has passed, since the person left them.
     left_open: usize,
     skipped: HashSet<HunkKey>,
-    /// Hunks of which only some lines wait in the queue.
-    partly_queued: HashSet<HunkKey>,
 }
 
 impl<'p> HunkWalk<'p> {
@@ -101,7 +171,6 @@ impl<'p> HunkWalk<'p> {
             has_found: false,
             left_open: 0,
             skipped: HashSet::new(),
-            partly_queued: HashSet::new(),
         })
     }
 
@@ -158,37 +227,9 @@ impl<'p> HunkWalk<'p> {
         self.skipped.extend(keys);
     }
 
-    /// The hunk and the open ones of its file after it, as an act names them.
-    pub(super) fn rest_of(&self, shown: &ShownHunk<'_>) -> Vec<HunkChoice> {
-        let after = shown.file.hunks[shown.at + 1..].iter();
-        let open = after.filter(|hunk| self.is_open(&shown.file, hunk));
-        let rest = std::iter::once(shown.hunk()).chain(open);
-        rest.map(|hunk| shown.choice_of(hunk)).collect()
-    }
-
-    /// Hunks of a file wait in the queue. If only lines of one do, the others are still to be decided
-    /// on.
-    pub(super) fn note_queued(&mut self, file: &ReviewFile, chosen: &[HunkChoice]) {
-        for choice in chosen {
-            let Some(hunk) = file.hunk(choice.id) else { continue };
-            let key = hunk_key(file, hunk);
-            match choice.lines {
-                Some(_) => self.partly_queued.insert(key),
-                None => self.partly_queued.remove(&key),
-            };
-        }
-    }
-
-    /// The rejection that waits and takes all of the hunk along.
-    pub(super) fn waiting_rejection(&self, shown: &ShownHunk<'_>) -> Option<u64> {
-        shown.hunk().queued.filter(|_| !self.partly_queued.contains(&shown.key()))
-    }
-
     /// Hunks of a file are to be decided on again.
     pub(super) fn reopen(&mut self, place: &HunkPlace, hunks: &[HunkId]) {
-        let is_other = |key: &HunkKey| key.0 != place.id && !hunks.contains(&key.0);
-        self.skipped.retain(is_other);
-        self.partly_queued.retain(is_other);
+        self.skipped.retain(|key| key.0 != place.id && !hunks.contains(&key.0));
         self.return_to(&place.path);
     }
 
@@ -200,7 +241,7 @@ impl<'p> HunkWalk<'p> {
     /// Returns true if something of the scope is open, skipped or not.
     pub(super) fn has_open(&self) -> Result<bool> {
         for path in &self.paths {
-            if self.find_in(path, |file, hunk| self.is_open(file, hunk))?.is_some() {
+            if self.find_in(path, |_, hunk| is_open(hunk))?.is_some() {
                 return Ok(true);
             }
         }
@@ -218,15 +259,10 @@ impl<'p> HunkWalk<'p> {
         Ok(())
     }
 
-    fn is_open(&self, file: &ReviewFile, hunk: &ReviewHunk) -> bool {
-        let waits = hunk.queued.is_some() && !self.partly_queued.contains(&hunk_key(file, hunk));
-        !hunk.reviewed && !waits
-    }
-
     fn open_hunk_in(&mut self, path: &ProjectPath) -> Result<Option<ShownHunk<'p>>> {
         let mut left_open = 0;
         let mut is_next = |file: &ReviewFile, hunk: &ReviewHunk| {
-            let is_open = self.is_open(file, hunk);
+            let is_open = is_open(hunk);
             let is_skipped = self.skipped.contains(&hunk_key(file, hunk));
             left_open += usize::from(is_open && is_skipped);
             is_open && !is_skipped
