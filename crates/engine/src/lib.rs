@@ -125,10 +125,11 @@ pub use operations::undo::NothingToUndo;
 // review: hunks that a person keeps or takes back.
 pub use review::act::{HunkChoice, HunkRequest, ReviewedHunks};
 pub use review::comments::{CommentPlace, LocatedComment, NewComment};
+pub use review::due_rejections::SettledRejection;
 pub use review::file::{Review, ReviewEntry, ReviewFile};
 pub use review::file_target::HunkLines;
 pub use review::hunk::ReviewHunk;
-pub use review::queue::{IsProcessAlive, SettledRejection};
+pub use review::queue::IsProcessAlive;
 pub use review::scope::{ReviewScope, ScopeChanges};
 
 // feedback: what the person says to agents about their work.

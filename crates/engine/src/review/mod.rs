@@ -10,6 +10,7 @@
 
 pub(crate) mod act;
 pub(crate) mod comments;
+pub(crate) mod due_rejections;
 pub(crate) mod file;
 pub(crate) mod file_target;
 pub(crate) mod hunk;
