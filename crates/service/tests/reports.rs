@@ -36,23 +36,23 @@ const SAID: [&str; 6] =
 /// The title of what the agent took back itself.
 const OWN_REJECTION: &str = "reject of 1 hunk in src/b.txt";
 
-fn comment(test: &TestProject, text: &str, dialog: &str, path: Option<&str>) {
+fn comment(fixture: &TestProject, text: &str, dialog: &str, path: Option<&str>) {
     let place = path.map_or(CommentPlace::Work, |path| CommentPlace::File(path.parse().unwrap()));
     let (kind, text, dialog) = (CommentKind::Order, text.to_owned(), Some(DialogId::from(dialog)));
-    test.open().add_comment(&NewComment { place, kind, text, dialog }, test.tick()).unwrap();
+    fixture.open().add_comment(&NewComment { place, kind, text, dialog }, fixture.tick()).unwrap();
 }
 
 /// The agent of dialog one takes back its own work.
-fn take_back_by_agent(test: &TestProject) {
-    let project = test.open();
+fn take_back_by_agent(fixture: &TestProject) {
+    let project = fixture.open();
     let scope = CallerScope::Agent { dialog: "one".into(), agent: None };
     let (channel, evidence) = (CallerChannel::CommandLine, CallerEvidence::AncestorProcess);
     project.set_caller(Caller { channel, scope, evidence });
     let changes = find_scope(&project, "call:e2").unwrap().unwrap();
     let request = HunkRequest { scope: ReviewScope::of(changes), all: true, hunks: Vec::new() };
     let options = TakeBackOptions::default();
-    let plan = project.plan_reject_places(&request, options, test.tick()).unwrap();
-    project.apply(&plan, test.tick()).unwrap();
+    let plan = project.plan_reject_places(&request, options, fixture.tick()).unwrap();
+    project.apply(&plan, fixture.tick()).unwrap();
     assert_eq!(project.operations(1).unwrap()[0].title, OWN_REJECTION);
 }
 
@@ -66,16 +66,16 @@ fn report(project: &Project, scope: &str, paths: &[&str]) -> String {
 
 #[test]
 fn a_report_tells_of_the_rejections_and_comments_of_its_scope() {
-    let test = TestProject::new();
-    play(&test, STORY);
-    comment(&test, "about-a", "one", Some("a.txt"));
-    comment(&test, "about-c", "two", Some("src/c.txt"));
-    comment(&test, "to-one-at-large", "one", None);
-    comment(&test, "to-two-at-large", "two", None);
-    let project = test.open();
-    project.send_comments(&[], test.tick()).unwrap();
-    take_back_by_agent(&test);
-    let second = test.changes().iter().find(|it| it.call == Some("e3".into())).unwrap().id;
+    let fixture = TestProject::new();
+    play(&fixture, STORY);
+    comment(&fixture, "about-a", "one", Some("a.txt"));
+    comment(&fixture, "about-c", "two", Some("src/c.txt"));
+    comment(&fixture, "to-one-at-large", "one", None);
+    comment(&fixture, "to-two-at-large", "two", None);
+    let project = fixture.open();
+    project.send_comments(&[], fixture.tick()).unwrap();
+    take_back_by_agent(&fixture);
+    let second = fixture.changes().iter().find(|it| it.call == Some("e3".into())).unwrap().id;
     let [one, two, a, c, to_one, to_two] = SAID;
     let cases: &[(&str, &[&str], &[&str])] = &[
         ("all", &[], &SAID),
@@ -103,8 +103,8 @@ fn a_report_tells_of_the_rejections_and_comments_of_its_scope() {
 /// A rejection is told with the file that it was in, whatever the name of that is now.
 #[test]
 fn a_report_of_a_moved_file_tells_what_was_rejected_in_it() {
-    let test = TestProject::new();
-    play(&test, STORY);
+    let fixture = TestProject::new();
+    play(&fixture, STORY);
     let moved = r"
         say one: more
         edit one e5 a.txt: 3 => three
@@ -112,8 +112,8 @@ fn a_report_of_a_moved_file_tells_what_was_rejected_in_it() {
         look
         reject-hunks call=e5 because=reason-three
     ";
-    play(&test, moved);
-    let project = test.open();
+    play(&fixture, moved);
+    let project = fixture.open();
     let text = report(&project, "one", &["moved.txt"]);
     assert!(text.contains("reason-three") && !text.contains("reason-two"), "{text}");
 }
