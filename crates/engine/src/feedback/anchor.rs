@@ -70,9 +70,19 @@ mod tests {
         assert_eq!(found("a\nb\nsame\nc\nsame\nd\n"), Some(4..5));
         assert_eq!(found("x\ny\na\nb\nsame\nc\nsame\nd\n"), Some(6..7));
         assert_eq!(found("c\nsame\nd\na\nb\nsame\n"), Some(1..2), "the lines around it count");
-        assert_eq!(found("same\nx\ny\nz\nsame\n"), Some(4..5), "then the number");
+        assert_eq!(found("same\nx\ny\nz\nsame\n"), None, "it could be any line");
         assert_eq!(found("c\nsame\r\nd\n"), Some(1..2));
         assert_eq!(found("a\nb\nc\nd\n"), None);
         assert_eq!(find_anchor(b"a\n", &CommentAnchor::default()), None);
+    }
+
+    #[test]
+    fn of_equal_lines_that_say_enough_the_closest_is_meant() {
+        let line = "a line that is long enough to be known";
+        let second = anchor_of(format!("a\nb\nc\nd\n{line}\ne\n").as_bytes(), &(4..5), false);
+        let found = |text: &str| find_anchor(text.replace("LINE", line).as_bytes(), &second);
+        assert_eq!(found("LINE\nx\ny\nz\nLINE\n"), Some(4..5));
+        assert_eq!(found("LINE\nd\nLINE\ne\nx\nx\nLINE\n"), Some(2..3), "first those around it");
+        assert_eq!(found("x\ny\nLINE\n"), Some(2..3));
     }
 }
