@@ -84,9 +84,16 @@ fn a_project_that_comes_while_following_is_told_and_followed_from_its_beginning(
     client.read_until(&mut connection, |client| client.named("project_added").len() == 2);
     assert_eq!(client.named("project_added")[1].data["project"], third.id());
     // One that is gone is told as well.
-    std::fs::remove_dir_all(served.test.home().join("projects").join(third.id())).unwrap();
+    remove_folder(&served.test.home().join("projects").join(third.id()));
     client.read_until(&mut connection, |client| !client.named("project_removed").is_empty());
     assert_eq!(client.named("project_removed")[0].data["project"], third.id());
+}
+
+/// Removes a folder in which the daemon may still make a file meanwhile.
+fn remove_folder(folder: &std::path::Path) {
+    while let Err(error) = std::fs::remove_dir_all(folder) {
+        assert_eq!(error.kind(), std::io::ErrorKind::DirectoryNotEmpty, "{error}");
+    }
 }
 
 #[test]
